@@ -35,7 +35,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
         TABLES + "test_explain[csv-named-Parquet]",
         TABLES + "test_explain[half-a-Parquet]",
     ),
-    "text must be UTF-8 without NUL bytes": (
+    "text must be UTF-8 or that of Windows (cp1252), without NUL bytes": (
         TABLES + "test_explain[a-NUL-in-a-cell]",
         TABLES + "test_explain[latin-1]",
     ),

@@ -22,7 +22,7 @@ def lines_of(path):
     """The number of rows that the slow way finds, or its error."""
     try:
         delimited._check_bytes(path)
-        rows = list(delimited._lines(path, ","))
+        rows = list(delimited._lines(delimited._find_form(path)._replace(separator=",")))
         return len(rows) - 1 if all(len(cells) == len(rows[0][1]) for _, cells in rows) else None
     except InvalidFile:
         return None
@@ -42,7 +42,7 @@ def test_counting_agrees_with_reading(tmp_path, monkeypatch, seed, block):
         text = text.rstrip("\r\n")
     path = tmp_path / "t.csv"
     path.write_bytes((b"\xef\xbb\xbf" if draw.random() < 0.3 else b"") + text.encode("utf-8", "surrogateescape"))
-    counted = delimited._n_rows(path, ",", width)
+    counted = delimited._n_rows(delimited._find_form(path)._replace(separator=","), width)
     assert counted in (None, lines_of(path))
     assert counted is not None or seed % 2 or width == 1
 
@@ -71,7 +71,8 @@ def test_codes_that_turn_late(tmp_path):
         ('"open,1', "line 5002 .* begins a cell with a quote that never ends"),
         ("a\x00,1", "line 5002 .* has a NUL byte"),
         ("a,1,2", "line 5002 .* has 3 cells"),
-        ("\udcff,1", "line 5002 .* is not UTF-8 .*: save it as UTF-8; text of Windows: iconv -f cp1252 -t utf-8"),
+        ("ü\udcff,1", "line 5002 .* is not UTF-8 .*: save it as UTF-8"),
+        ("\udc81,1", "line 5002 .* is not UTF-8 .*: save it as UTF-8"),
     ],
 )
 def test_the_place_of_an_error(tmp_path, line, said):
@@ -115,3 +116,38 @@ def test_dates_are_looked_through_to_the_end(tmp_path, late):
     assert readers.open_source(path).dates == {"day": frozenset({"31/12/2023"})}
     path.write_text(out.getvalue() + "soon,2\n")
     assert readers.open_source(path).dates == {}
+
+
+LETTERS = "gr\xfcn \u20ac \u201equote\u201c"
+
+
+@pytest.mark.parametrize("library", tables.LIBRARIES)
+@pytest.mark.parametrize("n_rows", [3, 40_000])
+def test_what_windows_writes_is_read(tmp_path, monkeypatch, library, n_rows):
+    monkeypatch.setattr(tables, "library", lambda: library)
+    monkeypatch.setattr(delimited, "BLOCK", 1000)
+    monkeypatch.setattr(tables, "BLOCK", 1000)
+    path = tmp_path / "t.csv"
+    rows = [f"{at};{at / 8:.3f};{LETTERS if at == n_rows - 1 else 'red'}".replace(".", ",") for at in range(n_rows)]
+    path.write_bytes("\r\n".join(["h\xf6he;x;level", *rows, ""]).encode("cp1252"))
+    source = readers.open_source(path)
+    assert source.names == ("h\xf6he", "x", "level")
+    found = tables.columns(source.joined(), path)
+    assert (found["level"][-1], found["x"][-1]) == (LETTERS, (n_rows - 1) / 8)
+    assert next(readers.note_writing(source)) == "t.csv is not UTF-8, and is read in the letters of Windows (cp1252)"
+    (_, cells) = next(iter(source.pieces(n_rows - 1, Background.read(path, Roles("x")).layout)))
+    assert list(cells["level"]) == [LETTERS]
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 5, 2**20])
+def test_which_letters_there_are(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(tables, "BLOCK", block)
+    path = tmp_path / "t.csv"
+    known = {"utf-8-sig": ["a,b", "\xfc,b", "\u20ac\n\xfc,\U0001f600"], "cp1252": ["\xfc,b", "a,\u20ac\nb", "a\n\xdf"]}
+    for encoding, texts in known.items():
+        for text in texts:
+            path.write_bytes(text.encode(encoding.removesuffix("-sig")))
+            assert tables.find_encoding(path) == encoding, text
+    for damaged in (b"\xc3\xbc,\xfc", b"\xfc,\xc3\xbc", b"\x81", b"a\n\xe2\x82\xac\xff"):
+        path.write_bytes(damaged)
+        assert tables.find_encoding(path) == "utf-8-sig", damaged

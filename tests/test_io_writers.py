@@ -15,6 +15,8 @@ from xcid.io import saved, writers
 pytest.importorskip("pyarrow")
 READ = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".feather": pd.read_feather, ".arrow": pd.read_feather}
 READ |= {".json": pd.read_json, ".jsonl": lambda file: pd.read_json(file, lines=True)}
+READ |= {".xlsx": lambda file: pd.read_excel(file, engine="calamine")}
+NEEDS = {".xlsx": ("xlsxwriter", "python_calamine")}
 PIECES = [
     {
         "row": np.arange(at, at + 2),
@@ -28,6 +30,8 @@ PIECES = [
 
 def written(suffix):
     """The bytes of a file of all pieces."""
+    for name in NEEDS.get(suffix, ()):
+        pytest.importorskip(name)
     form, file = writers.FORMATS[suffix], io.BytesIO()
     form.join(file, [form.pack(piece) for piece in PIECES])
     return file.getvalue()
@@ -105,3 +109,28 @@ def test_a_package_that_is_missing_is_no_damaged_file(monkeypatch, tmp_path):
 def test_a_folder_is_made_with_those_that_it_is_in(tmp_path):
     assert writers.folder(tmp_path / "a" / "b").is_dir()
     assert writers.folder(tmp_path / "a" / "b").is_dir()
+
+
+def test_a_sheet_runs_nothing_and_is_the_same_each_time(tmp_path):
+    pytest.importorskip("xlsxwriter")
+    from zipfile import ZipFile
+
+    texts = np.array(["=1+1", "https://a.example", "+5", "@x", "007", "<b>"])
+    piece = {"=name": texts, "value": np.arange(6) / 4}
+    for name in ("a.xlsx", "b.xlsx"):
+        writers.write(tmp_path / name, [piece])
+    assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
+    sheet = ZipFile(tmp_path / "a.xlsx").read("xl/worksheets/sheet1.xml").decode()
+    assert "<f>" not in sheet
+    assert "hyperlink" not in sheet
+    again = pd.read_excel(tmp_path / "a.xlsx", engine="calamine", dtype={"=name": str})
+    assert again["=name"].tolist() == texts.tolist()
+
+
+def test_what_a_sheet_cannot_hold_is_refused(monkeypatch, tmp_path):
+    pytest.importorskip("xlsxwriter")
+    monkeypatch.setattr(writers, "LINES_OF_A_SHEET", 4)
+    writers.write(tmp_path / "a.xlsx", [{"a": np.arange(3)}])
+    with pytest.raises(InvalidFile, match="a sheet holds 3 lines"):
+        writers.write(tmp_path / "b.xlsx", [{"a": np.arange(2)}, {"a": np.arange(2)}])
+    assert not (tmp_path / "b.xlsx").exists()

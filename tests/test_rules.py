@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 import xcid
 from xcid import Constraints
@@ -330,3 +332,15 @@ def test_rules_know_dates_quotes_and_names_that_stand_for_others():
     assert function_of("q == 'x`y`z'")({"q": np.array(["x`y`z", "y"])}).tolist() == [True, False]
     both = {"a b": np.array([6, 6]), "_0_": np.array([1, 3])}
     assert function_of("`a b` > 5 and _0_ > 2")(both).tolist() == [False, True]
+
+
+def test_rules_in_words_travel_to_other_processes():
+    words = "months <= 12 * (age - 16)"
+    rule = pickle.loads(pickle.dumps(function_of(words)))
+    assert rule({"age": np.array([20, 20]), "months": np.array([48, 49])}).tolist() == [True, False]
+    numbers = TABLE[["age", "months", "pay"]]
+    model = LogisticRegression(max_iter=2000).fit(numbers, score(TABLE) > 0.5)
+    explainer = xcid.Explainer(model, numbers, constraints=Constraints(relations=[words], derived={"pay": "50 * age"}))
+    again = pickle.loads(pickle.dumps(explainer))
+    first, second = (one.counterfactuals(numbers.iloc[:2]).to_frame() for one in (explainer, again))
+    assert second.equals(first)

@@ -308,7 +308,7 @@ class TestFailures:
         assert status == 2
         assert "no feature is left in" in err
 
-    @pytest.mark.parametrize("name", ["scores.xlsx", "scores", "no/such/folder/scores.csv"])
+    @pytest.mark.parametrize("name", ["scores.xls", "scores", "no/such/folder/scores.csv"])
     def test_out_that_cannot_be(self, command, options, tmp_path, name):
         status, _, err = command(*options, "--out", tmp_path / name)
         assert status == 2

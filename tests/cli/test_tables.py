@@ -106,6 +106,8 @@ def test_text_that_is_refused(tmp_path, monkeypatch, backend, text, message):
 
 def test_text_of_another_encoding(tmp_path):
     (tmp_path / "t.csv").write_bytes("a,b\n1,ü\n".encode("latin-1"))
+    assert read(tmp_path / "t.csv")["b"].tolist() == ["ü"]
+    (tmp_path / "t.csv").write_bytes(b"a,b\n1,\x81\n")
     with pytest.raises(InvalidFile, match="not UTF-8"):
         read(tmp_path / "t.csv")
 

@@ -64,13 +64,13 @@ def read_reference(subject: SubjectOptions) -> Background:
 
 def reading_notes(subject: SubjectOptions, background: Background, data: Source | None = None) -> Iterator[str]:
     """What a user should know of how the tables were read."""
-    from xcid.io.readers import of_commas, of_dates
+    from xcid.io.readers import note_writing, of_dates
 
     if subject.drop:
         yield f"left out of the features: {', '.join(subject.drop)}"
     yield from background.notes
     if subject.data is not None and data is not None:
-        yield from of_commas(data)
+        yield from note_writing(data)
         yield from of_dates(data, background.writings)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import codecs
 import csv
 import importlib.util
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -18,48 +18,33 @@ import numpy as np
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import dates, tables
-from xcid.io.sources import FALSE, MARKED, TRUE, Columns, Layout, Source, number, plain_numbers, text, with_comma
-from xcid.io.tables import check_text
+from xcid.io.sources import (
+    FALSE,
+    MISSING,
+    TRUE,
+    ColumnKinds,
+    Columns,
+    Layout,
+    Source,
+    number,
+    plain_numbers,
+    text,
+    with_comma,
+)  # fmt: skip
+from xcid.io.tables import ENCODING, WINDOWS, check_text
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # the same for all libraries
 OTHERS = ",;\t|"
-WITH_COMMAS = ";"  # what parts cells where numbers may have decimal commas
 BLOCK = 2**20
 ROWS_SEEN = 256  # at once
 
 
-class ColumnKinds:
-    """What columns can be, as far as their cells were seen: dates of some writing, numbers with decimal commas."""
+class Text(NamedTuple):
+    """A file of text: what parts its cells, and how its letters are written."""
 
-    def __init__(self, separator: str, n_columns: int) -> None:
-        self.dates = dict.fromkeys(range(n_columns), dates.WRITINGS)  # until a cell is none
-        self.without = {mark: set(range(n_columns if separator == WITH_COMMAS else 0)) for mark in MARKED}
-
-    @property
-    def undecided(self) -> list[int]:
-        """Columns that have to be looked through to the end."""
-        return sorted(self.without["."].union(self.dates))
-
-    def __call__(self, columns: Mapping[int, Collection[str]]) -> None:
-        """See some cells of each undecided column."""
-        for at in tuple(self.dates):
-            self.dates[at] = dates.find_shared_writings(set(columns[at]).difference(MISSING), self.dates[at])
-            if not self.dates[at]:
-                del self.dates[at]
-        for mark, some in self.without.items():
-            some -= {at for at in some if at in columns and _has_number(mark, columns[at])}
-
-    @property
-    def commas(self) -> set[int]:
-        """Columns with decimal commas, and without decimal points."""
-        return self.without["."] - self.without[","]
-
-
-def _has_number(mark: str, texts: Collection[str]) -> bool:
-    """Whether some text is a number with a decimal comma, or a decimal point."""
-    return mark in "".join(texts) and any(map(MARKED[mark].fullmatch, texts))
+    path: Path
+    separator: str
+    encoding: str
 
 
 def open_source(path: Path) -> Source:
@@ -69,17 +54,17 @@ def open_source(path: Path) -> Source:
     the lines are read one by one, which finds the place of the error, if there is one.
     """
     check_text(path)
-    separator = separated_by(path)
-    lines = _lines(path, separator)
+    file = _find_form(path)
+    lines = _lines(file)
     _, names = next(lines, (1, []))
     if not names:
         _check_bytes(path)
         raise InvalidFile(f"{path} is empty: a line of column names and some rows are needed")
-    n_rows = _n_rows(path, separator, len(names))
+    n_rows = _n_rows(file, len(names))
     if n_rows is None:
         _check_bytes(path)
     tables.check_names(path, names)
-    seen = ColumnKinds(separator, len(names))
+    seen = ColumnKinds(file.separator, len(names))
     if n_rows is None or importlib.util.find_spec("pyarrow") is None:
         n_rows, checked = 0, (_of_width(path, line, cells, names) for line, cells in lines)
         while rows := list(islice(checked, ROWS_SEEN)):
@@ -87,40 +72,42 @@ def open_source(path: Path) -> Source:
             n_rows += len(rows)
     elif first := [cells for _, cells in islice(lines, ROWS_SEEN)]:
         seen(dict(enumerate(zip(*first, strict=True))))
-        _see_all(path, separator, names, seen)
+        _see_all(file, names, seen)
     if not n_rows:
         raise InvalidFile(f"{path} has a line of column names and no rows")
     found = {names[at]: writings for at, writings in seen.dates.items() if writings != dates.WRITINGS}
     commas = frozenset(names[at] for at in seen.commas)
-    joined = partial(_read_all, path, separator, n_rows, {*found, *commas}, commas)
-    again = lambda: islice(_lines(path, separator), 1, None)  # noqa: E731
+    joined = partial(_read_all, file, n_rows, {*found, *commas}, commas)
+    again = lambda: islice(_lines(file), 1, None)  # noqa: E731
     source = text(path, tuple(names), n_rows, joined, again, partial(_columns, names, commas))
     zoned = frozenset(name for name, writings in found.items() if writings == {dates.ZONED})
-    return replace(source, zoned=zoned, dates=found, commas=commas)
+    return replace(source, zoned=zoned, dates=found, commas=commas, encoding=file.encoding)
 
 
-def _see_all(path: Path, separator: str, names: list[str], seen: ColumnKinds) -> None:
+def _see_all(file: Text, names: list[str], seen: ColumnKinds) -> None:
     """See the cells of undecided columns, of a file that is in order."""
     if not seen.undecided:
         return
     arrow, csv = require("pyarrow", extra="pyarrow"), require("pyarrow.csv", extra="pyarrow")
     asked = {names[at]: at for at in seen.undecided}
     cells = csv.ConvertOptions(include_columns=list(asked), column_types=dict.fromkeys(asked, arrow.string()))
-    lines = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    for batch in csv.open_csv(path, parse_options=lines, convert_options=cells):
+    lines = csv.ParseOptions(delimiter=file.separator, newlines_in_values=True)
+    letters = csv.ReadOptions(encoding=_find_name(file))
+    for batch in csv.open_csv(file.path, read_options=letters, parse_options=lines, convert_options=cells):
         if not seen.undecided:
             return
         left = {at: batch.column(name) for name, at in asked.items() if at in seen.undecided}
         seen({at: column.unique().to_pylist() for at, column in left.items()})
 
 
-def _n_rows(path: Path, separator: str, n_columns: int) -> int | None:
+def _n_rows(text: Text, n_columns: int) -> int | None:
     """Rows of a file, of which each has as many cells; None where some line or byte needs a closer look."""
     n_rows, is_open, n_before, n_seps = -1, False, 0, 0  # the names are no row; bytes and cells of a line so far
-    with path.open("rb") as file:
+    separator = text.separator
+    with text.path.open("rb") as file:
         file.seek(3 if file.read(3) == codecs.BOM_UTF8 else 0)
         while block := file.read(BLOCK) + file.readline():
-            if not _is_plain(block):
+            if not _is_plain(block, text.encoding):
                 return None
             letters = np.frombuffer(block, np.uint8)
             is_end, is_separator = letters == ord("\n"), letters == ord(separator)
@@ -155,12 +142,12 @@ def _n_rows(path: Path, separator: str, n_columns: int) -> int | None:
     return None if is_open else n_rows
 
 
-def _is_plain(block: bytes) -> bool:
-    """Whether some lines are UTF-8 without NUL, and end as lines do today."""
+def _is_plain(block: bytes, encoding: str) -> bool:
+    """Whether some lines are text without NUL, and end as lines do today."""
     if b"\x00" in block or (b"\r" in block and block.count(b"\r") != block.count(b"\r\n")):
         return False
     try:
-        return block.isascii() or bool(block.decode())
+        return block.isascii() or encoding == WINDOWS or bool(block.decode())
     except UnicodeDecodeError:
         return False
 
@@ -187,27 +174,27 @@ def _of_width(path: Path, line: int, cells: list[str], names: list[str]) -> list
     return cells
 
 
-def separated_by(path: Path) -> str:
-    """What parts the cells: as the extension says, or else what parts the line of names."""
-    usual = SEPARATORS[path.suffix.lower()]
+def _find_form(path: Path) -> Text:
+    """What parts the cells, as the extension says or else the line of names, and which letters there are."""
+    usual, encoding = SEPARATORS[path.suffix.lower()], tables.find_encoding(path)
     candidates = (usual, *(other for other in OTHERS if other != usual))
-    widths = {separator: _width(path, separator) for separator in candidates}
-    return usual if widths[usual] > 1 else max(candidates, key=widths.__getitem__)
+    widths = {separator: _width(Text(path, separator, encoding)) for separator in candidates}
+    return Text(path, usual if widths[usual] > 1 else max(candidates, key=widths.__getitem__), encoding)
 
 
-def _width(path: Path, separator: str) -> int:
+def _width(file: Text) -> int:
     """Number of cells in the first line; 0 where it cannot be read so, as quotes before another separator cannot."""
     try:
-        return len(next(_lines(path, separator), (1, []))[1])
+        return len(next(_lines(file), (1, []))[1])
     except InvalidFile:
         return 0
 
 
-def _read_all(path: Path, separator: str, n_rows: int, texts: set[str], commas: frozenset[str]) -> Any:
+def _read_all(file: Text, n_rows: int, texts: set[str], commas: frozenset[str]) -> Any:
     """All rows, with the types that the library of data frames finds; some columns stay text for a closer look."""
-    frame = READERS[tables.library()](path, separator, texts)
-    if tables.size(frame) != n_rows:
-        raise InvalidFile(f"{path} has {n_rows} rows, but {tables.size(frame)} are read from it: take out blank lines")
+    frame = READERS[tables.library()](file, texts)
+    if (n_read := tables.size(frame)) != n_rows:
+        raise InvalidFile(f"{file.path} has {n_rows} rows, but {n_read} are read from it: take out blank lines")
     return _without_commas(frame, commas)
 
 
@@ -237,12 +224,12 @@ def _columns(names: list[str], commas: frozenset[str], rows: list[list[str]], la
     return found
 
 
-def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _lines(text: Text) -> Iterator[tuple[int, list[str]]]:
     """Cells of each row, that of the names first, with the line where it begins; blank lines are passed over."""
-    start = 1
+    start, path = 1, text.path
     try:
-        with path.open(encoding=ENCODING, newline="") as file:
-            reader = csv.reader(file, delimiter=separator, strict=True)
+        with path.open(encoding=text.encoding, newline="") as file:
+            reader = csv.reader(file, delimiter=text.separator, strict=True)
             for cells in reader:
                 if cells or start == 1:
                     yield start, cells
@@ -252,10 +239,9 @@ def _lines(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise InvalidFile(f"line {start} of {path} cannot be read as a text table: {reason}") from error
     except UnicodeDecodeError as error:
         with path.open("rb") as bad:
-            broken = ("\ufffd" in text.decode(errors="replace") for text in bad)
+            broken = ("\ufffd" in line.decode(errors="replace") for line in bad)
             line = next((at for at, is_broken in enumerate(broken, start=1) if is_broken), 1)
-        advice = "save it as UTF-8; text of Windows: iconv -f cp1252 -t utf-8 OLD > NEW"
-        raise InvalidFile(f"line {line} of {path} is not UTF-8 text ({error.reason}): {advice}") from error
+        raise InvalidFile(f"line {line} of {path} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
 
 
 def _check_bytes(path: Path) -> None:
@@ -270,7 +256,7 @@ def _check_bytes(path: Path) -> None:
             n_lines, n_bytes = n_lines + block.count(b"\n"), n_bytes + len(block)
 
 
-def _by_pandas(path: Path, separator: str, texts: set[str]) -> Any:
+def _by_pandas(file: Text, texts: set[str]) -> Any:
     settings = {
         "index_col": False,
         "keep_default_na": False,
@@ -278,22 +264,30 @@ def _by_pandas(path: Path, separator: str, texts: set[str]) -> Any:
         "dtype": dict.fromkeys(texts, str),
         "low_memory": False,  # else the first 262,144 rows decide by themselves what they are
     }
-    return require("pandas", extra="pandas").read_csv(path, sep=separator, encoding=ENCODING, **settings)
+    read = require("pandas", extra="pandas").read_csv
+    return read(file.path, sep=file.separator, encoding=file.encoding, **settings)
 
 
-def _by_polars(path: Path, separator: str, texts: set[str]) -> Any:
+def _by_polars(file: Text, texts: set[str]) -> Any:
     polars = require("polars", extra="polars")
-    settings = {"null_values": list(MISSING), "infer_schema_length": None}
-    return polars.read_csv(path, separator=separator, schema_overrides=dict.fromkeys(texts, polars.String), **settings)
+    settings = {"null_values": list(MISSING), "infer_schema_length": None, "separator": file.separator}
+    types = dict.fromkeys(texts, polars.String)
+    return polars.read_csv(file.path, schema_overrides=types, encoding=_find_name(file), **settings)
 
 
-def _by_pyarrow(path: Path, separator: str, texts: set[str]) -> Any:
+def _by_pyarrow(file: Text, texts: set[str]) -> Any:
     csv, text = require("pyarrow.csv", extra="pyarrow"), require("pyarrow", extra="pyarrow").string()
     types = dict.fromkeys(texts, text)  # it would make dates of some of them by itself
     truths = {"true_values": list(TRUE), "false_values": list(FALSE)}  # it would take 0 and 1 for such beside others
     cells = csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True, column_types=types, **truths)
-    lines = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    return csv.read_csv(path, parse_options=lines, convert_options=cells)
+    lines = csv.ParseOptions(delimiter=file.separator, newlines_in_values=True)
+    letters = csv.ReadOptions(encoding=_find_name(file))
+    return csv.read_csv(file.path, read_options=letters, parse_options=lines, convert_options=cells)
+
+
+def _find_name(file: Text) -> str:
+    """The encoding as polars and pyarrow call it, which pass over the mark in front by themselves."""
+    return "utf8" if file.encoding == ENCODING else file.encoding
 
 
 READERS = {"pandas": _by_pandas, "polars": _by_polars, "pyarrow": _by_pyarrow}

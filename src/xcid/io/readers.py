@@ -14,7 +14,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._check import MOST_SHOWN, meant, shown
+from xcid._check import MOST_NAMES, MOST_SHOWN, meant, shown
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidFile
 from xcid.io import cells, dates, delimited, objects, packed, sheets, tables
@@ -144,11 +144,11 @@ class Background:
             )
         empty = tuple(_empty(frame, roles))
         if empty:
-            notes.append(f"columns without any value are left out: {shown(empty)}")
+            notes.append(f"columns without any value are left out: {_list_names(empty)}")
         known = (*roles.left_out, *empty)
         found = tuple(name for name, some in source.dates.items() if len(some) == 1 and name not in known)
         if found:
-            notes.append(f"columns with dates are read as dates: {shown(found)}")
+            notes.append(f"columns with dates are read as dates: {_list_names(found)}")
         wanted = roles._replace(drop=(*roles.drop, *empty), dates=tuple(dict.fromkeys((*roles.dates, *found))))
         notes += _text_notes(source, frame, wanted)
         return cls._of(source, tables.without(frame, *empty), wanted, kept, notes)
@@ -176,7 +176,7 @@ class Background:
         for (name, rule), values in zip(layout.columns.items(), space.background.T, strict=True):
             if rule.kind in ("number", "whole number"):
                 cells.note_rounded(path, name, values)
-        return cls(source, table, features, found, space, layout, positions, (*of_commas(source), *notes))
+        return cls(source, table, features, found, space, layout, positions, (*note_writing(source), *notes))
 
     def opened(self, path: Path | None) -> Source:
         """Open a table of rows to explain, by default the reference data themselves, with all rows of its file."""
@@ -202,11 +202,12 @@ class Background:
         return dates.convert_dates(frame, writings)
 
 
-def of_commas(source: Source) -> tuple[str, ...]:
-    """A note where numbers with decimal commas were read."""
-    if not source.commas:
-        return ()
-    return (f"{source.path.name} has decimal commas, read as such in the columns {shown(sorted(source.commas))}",)
+def note_writing(source: Source) -> Iterator[str]:
+    """Notes where text was read in Windows' own letters, and numbers with decimal commas."""
+    if source.encoding == tables.WINDOWS:
+        yield f"{source.path.name} is not UTF-8, and is read in the letters of Windows ({tables.WINDOWS})"
+    if source.commas:
+        yield f"{source.path.name} has decimal commas, read as such in the columns {_list_names(sorted(source.commas))}"
 
 
 def of_dates(source: Source, known: Mapping[str, Writing]) -> Iterator[str]:
@@ -217,6 +218,12 @@ def of_dates(source: Source, known: Mapping[str, Writing]) -> Iterator[str]:
                 f"dates of column {name!r} are read as {other} in {source.path.name}, and as {writing} in the "
                 f"reference data: if that is not so, write both as {dates.ISO}"
             )
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """Names in a note, which is for a person: without the signs of a Python list."""
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return f"{', '.join(f'{name:.{MOST_SHOWN}}' for name in names[:MOST_NAMES])}{more}"
 
 
 def _check_roles(source: Source, roles: Roles) -> None:

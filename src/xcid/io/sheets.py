@@ -16,8 +16,7 @@ from xcid._check import shown
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import tables
-from xcid.io.delimited import MISSING
-from xcid.io.sources import Source, hold_frame
+from xcid.io.sources import MISSING, Source, hold_frame
 from xcid.io.tables import check_cells, check_size
 
 MARK = b"PK\x03\x04"

@@ -6,7 +6,7 @@ What the columns must be, the reference data decide, not the rows that a piece h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 
 from xcid._check import differing, meant, shown
 from xcid.errors import InvalidData
-from xcid.io import tables
+from xcid.io import dates, tables
 from xcid.io.dates import Writing
 from xcid.table import FeatureSpace
 
@@ -27,6 +27,8 @@ Columns: TypeAlias = dict[str, Any]  # arrays or lists of cells, of one length
 Pieces: TypeAlias = Iterator[tuple[int, Columns]]  # some rows each, with the position of the first
 Lines: TypeAlias = Iterator[tuple[int | None, Any]]  # the cells of each row, with its line in the file
 ROWS_AT_ONCE = 4096  # of a piece
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # the same for all libraries
+WITH_COMMAS = ";"  # what parts cells where numbers may have decimal commas
 MARKED = {mark: re.compile(rf"[-+]?\d*[{mark}]\d+([eE][-+]?\d+)?", re.ASCII) for mark in ",."}
 
 
@@ -146,6 +148,38 @@ def _truth(text: str) -> Any:
     return True if text in TRUE else False if text in FALSE else text
 
 
+class ColumnKinds:
+    """What columns can be, as far as their cells were seen: dates of some writing, numbers with decimal commas."""
+
+    def __init__(self, separator: str, n_columns: int) -> None:
+        self.dates = dict.fromkeys(range(n_columns), dates.WRITINGS)  # until a cell is none
+        self.without = {mark: set(range(n_columns if separator == WITH_COMMAS else 0)) for mark in MARKED}
+
+    @property
+    def undecided(self) -> list[int]:
+        """Columns that have to be looked through to the end."""
+        return sorted(self.without["."].union(self.dates))
+
+    def __call__(self, columns: Mapping[int, Collection[str]]) -> None:
+        """See some cells of each undecided column."""
+        for at in tuple(self.dates):
+            self.dates[at] = dates.find_shared_writings(set(columns[at]).difference(MISSING), self.dates[at])
+            if not self.dates[at]:
+                del self.dates[at]
+        for mark, some in self.without.items():
+            some -= {at for at in some if at in columns and _has_number(mark, columns[at])}
+
+    @property
+    def commas(self) -> set[int]:
+        """Columns with decimal commas, and without decimal points."""
+        return self.without["."] - self.without[","]
+
+
+def _has_number(mark: str, texts: Collection[str]) -> bool:
+    """Whether some text is a number with a decimal comma, or a decimal point."""
+    return mark in "".join(texts) and any(map(MARKED[mark].fullmatch, texts))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """A table that was looked through, and can be read as often as it is needed."""
@@ -161,6 +195,7 @@ class Source:
         default_factory=dict
     )  # columns of text that are dates, if it is one
     commas: frozenset[str] = frozenset()  # columns of text whose numbers have decimal commas
+    encoding: str = ""  # of a text file
 
     def place(self, row: int, name: object = None) -> str:
         """Name a row by its position, as ``--rows`` does, or by its name; and in a text file by its line."""

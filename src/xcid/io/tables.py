@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -45,6 +46,10 @@ MOST_SAID = 200  # of a foreign message
 SMALL = 2**27  # bytes that are always allowed: 16 million cells of one value, which take up to 1.6 GB to learn from
 TIMES = 100  # the packed size, beyond that; tables and models rarely exceed 20
 CELL = 8  # bytes that a cell takes in memory, whatever it is packed to
+BLOCK = 2**20
+ENCODING = "utf-8-sig"  # with or without the mark that some programs put in front
+WINDOWS = "cp1252"
+_IN_UTF_8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 MOST_DEPTH = 3  # archives within archives: skops has sparse matrices in them
 
 
@@ -171,6 +176,31 @@ def check_packed(path: Path, mark: bytes, kind: str) -> None:
         file.seek(max(0, path.stat().st_size - len(mark)))
         if path.stat().st_size < 2 * len(mark) or file.read() != mark:
             raise InvalidFile(f"{path} is a {kind} file that is cut off or damaged: its end is missing; copy it again")
+
+
+def find_encoding(path: Path) -> str:
+    """UTF-8, or what Windows writes in the west: where bytes are no UTF-8, none of them is, and all are letters there.
+
+    A file with both is UTF-8 that was damaged, and is read as such to say where.
+    """
+    is_utf_8, rest = True, b""
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            odd = rest + block
+            rest = b"" if block.isascii() else odd[-3:]  # a letter may go on in the next block
+            if odd.isascii():
+                continue
+            if _IN_UTF_8.search(odd) or not _can_be_windows(block):
+                return ENCODING
+            is_utf_8 = False
+    return ENCODING if is_utf_8 else WINDOWS
+
+
+def _can_be_windows(block: bytes) -> bool:
+    try:
+        return "\x00" not in block.decode(WINDOWS)
+    except UnicodeDecodeError:
+        return False
 
 
 def _start(path: Path) -> bytes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import datetime
 import importlib.util
 import io
 import json
@@ -31,6 +32,8 @@ from xcid.errors import InvalidFile
 
 Columns: TypeAlias = Mapping[str, Any]  # arrays of one length
 LINES_OF_A_GROUP = 2**17  # of a Parquet file or a record batch: what one has to hold in memory to write it
+LINES_OF_A_SHEET = 2**20
+AS_THEY_ARE = {"constant_memory": True, **dict.fromkeys([f"strings_to_{kind}" for kind in ("formulas", "urls")], False)}
 STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 MARK = "'"
 _NUMBER = re.compile(r"[-+]?(\d+(,\d{3})*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -130,6 +133,24 @@ def _groups(packed: Iterable[bytes]) -> Iterator[Any]:
         yield arrow.concat_tables(waiting).combine_chunks()
 
 
+def _join_excel(file: BinaryIO, packed: Iterable[bytes]) -> None:
+    """One sheet of objects in JSON, line after line; text stays text there, whatever it begins with."""
+    workbook = require("xlsxwriter", extra="excel").Workbook(file, AS_THEY_ARE)
+    with contextlib.closing(workbook):
+        workbook.set_properties({"created": datetime.datetime(1980, 1, 1)})  # the same results are the same bytes
+        sheet = workbook.add_worksheet("xcid")
+        sheet.freeze_panes(1, 1)
+        lines = (json.loads(line) for part in packed for line in part.splitlines())
+        for number, line in enumerate(lines, start=1):
+            if number == 1:
+                sheet.write_row(0, 0, [*line])
+            if number == LINES_OF_A_SHEET:
+                raise InvalidFile(
+                    f"a sheet holds {LINES_OF_A_SHEET - 1:,} lines and their names: write .csv or .parquet"
+                )
+            sheet.write_row(number, 0, line.values())
+
+
 def defuse_cell(cell: Any) -> Any:
     """Give a cell as it may be written; whatever is not text is left alone.
 
@@ -165,6 +186,7 @@ FORMATS = {
     ".arrow": _feather,
     ".json": Format(pack_json, lambda file, packed: file.writelines(array(packed))),
     ".jsonl": Format(pack_json, lambda file, packed: file.writelines(packed)),
+    ".xlsx": Format(pack_json, _join_excel),
 }
 
 

@@ -179,8 +179,17 @@ def function_of(rule: Rule) -> Callable[[RowView], Any]:
     """
     if not isinstance(rule, str):
         return rule
-    found = _read(rule)
-    return lambda rows: found.value(rows.__getitem__, _compare)
+    return _Worded(_read(rule))
+
+
+@dataclass(frozen=True, slots=True)
+class _Worded:
+    """A rule in words as a function of rows, which can be pickled."""
+
+    formula: Formula
+
+    def __call__(self, rows: RowView) -> Any:
+        return self.formula.value(rows.__getitem__, _compare)
 
 
 def relation_of(rule: Rule) -> Callable[[RowView], Any]:
