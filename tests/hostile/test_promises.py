@@ -18,6 +18,7 @@ from xcid.errors import InvalidData, InvalidFile
 from xcid.generators import Marginal, Random
 from xcid.io import readers
 from xcid.io.tables import naming
+from xcid.models.predictor import FEW
 from xcid.scores import PerFeature
 from xcid.show.report import report
 from xcid.show.report.page import fingerprint
@@ -57,7 +58,7 @@ def test_a_budget_is_never_exceeded_by_a_single_row(generator):
     asked.clear()
     with pytest.warns(xcid.errors.XcidWarning):
         explanation = explainer(rows)
-    assert sum(asked) == explanation.n_evaluations.sum()
+    assert sum(asked) == explanation.n_evaluations.sum() + FEW  # whether the model is the same is no row's evaluation
     assert explanation.n_evaluations.max() <= 60 + 1  # and the row itself
 
 

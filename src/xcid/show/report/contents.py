@@ -112,7 +112,9 @@ def collect_data(
             )  # the overview has as much again
             page.row_bytes, page.evidence_bytes = ROWS_SHARE * left, (1 - ROWS_SHARE) * left
         found = None if search is None else search(given)
-        importance = importance or explain_importance(piece)  # without samples it cannot count the values tried
+        importance = importance or explain_importance(
+            piece, values.number
+        )  # without samples it cannot count the values tried
         rows += _encode_rows(page, piece, found, said, sum(map(len, bare)))
         bare.append(replace(piece, cloud=None))
     if not rows:

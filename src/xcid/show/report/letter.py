@@ -86,7 +86,11 @@ def read_words(language: str | os.PathLike[str]) -> Words:
         raise InvalidFile(f"{path} must hold one text for each name, as a JSON object")
     if found.keys() != own.keys():
         lacks, more = sorted(own.keys() - found.keys()), sorted(found.keys() - own.keys())
-        said = f"lacks {', '.join(map(repr, lacks))}" if lacks else f"has {shown_and_meant(more, list(own))}, which no letter uses"
+        said = (
+            f"lacks {', '.join(map(repr, lacks))}"
+            if lacks
+            else f"has {shown_and_meant(more, list(own))}, which no letter uses"
+        )
         raise InvalidFile(f"{path} {said}; its names are those of the English translation")
     for name, text in found.items():
         if find_places(text) != find_places(own[name]):
