@@ -156,11 +156,14 @@ def pictures(diabetes: Diabetes, heart: Heart) -> dict[str, Callable[[], Any]]:
     runs = [called(diabetes.test.iloc[:1], seed=seed) for seed in range(10)]
     return {
         "bar": lambda: plots.bar(diabetes.explanation, 1),
+        "bar-mean": lambda: plots.bar(diabetes.explanation),
         "waterfall": lambda: plots.waterfall(diabetes.explanation, 1),
         "heatmap": lambda: plots.heatmap(diabetes.explanation),
+        "decision": lambda: plots.decision(diabetes.explanation),
         "densities": lambda: plots.densities(heart.explanation, 0, most=8),
         "beeswarm": lambda: plots.beeswarm(diabetes.explanation),
         "scatter": lambda: plots.scatter(diabetes.explanation[:60], "Glucose"),
+        "scatter-colour": lambda: plots.scatter(diabetes.explanation, "Glucose", colour="BMI"),
         "scatter-levels": lambda: plots.scatter(heart.explanation, "thal"),
         "stability": lambda: plots.stability(runs),
         "masking_curve": lambda: curves(diabetes),

@@ -81,10 +81,20 @@ class TestBeeswarm:
         grey, coloured = ax.collections[2 * lines.index("c") :][:2]
         assert len(grey.get_offsets()) == 25
         assert not len(coloured.get_offsets())
-        assert "grey: categories" in ax.get_xlabel()
+        assert "grey: levels in no order" in ax.get_xlabel()
         assert (
             "grey" not in xcid.plots.beeswarm(xcid.Explainer(lambda X: X[:, 0] > 0, NUMBERS)(NUMBERS[:5])).get_xlabel()
         )
+
+    def test_levels_in_order_have_colours_of_their_order(self):
+        grades = pd.Categorical(TABLE["c"].map({"x": "low", "y": "high"}), ["low", "high"], ordered=True)
+        table = pd.DataFrame({"grade": grades, "d": TABLE["d"]})
+        found = xcid.Explainer(lambda X: (X["grade"] == "high") * 0.8 + 0.1, table)(table[:9])
+        ax = xcid.plots.beeswarm(found, most=1)
+        grey, coloured = ax.collections
+        assert not len(grey.get_offsets())
+        assert np.array_equal(np.asarray(coloured.get_array()), (table["grade"][:9] == "high").to_numpy(float))
+        assert "grey" not in ax.get_xlabel()
 
     def test_nothing_but_categories_needs_no_scale(self):
         table = TABLE[["c"]].assign(e=TABLE["c"] == "x")
@@ -122,7 +132,19 @@ class TestScatter:
         assert np.corrcoef(own, shown)[0, 1] > 0.9
         unit = f"log odds of class {explanation.output_names[1]}"
         assert ax.get_ylabel() == f"contribution in {unit}: + raises them\n− lowers them"
-        assert ax.get_title().startswith("Does the predicted class change?\n(soft")
+        assert ax.get_title().endswith(": values and contributions")
+
+    def test_how_many_rows_there_are_along_the_axis(self, explanation):
+        ax = xcid.plots.scatter(explanation, "d")
+        (below,) = ax.child_axes
+        assert sum(bar.get_height() for bar in below.patches) == 25
+
+    def test_another_feature_as_colour(self, explanation):
+        ax = xcid.plots.scatter(explanation, "d", colour=0, most_limits=0)
+        (coloured,) = ax.collections
+        rank = np.asarray(coloured.get_array())
+        assert np.array_equal(np.argsort(rank, kind="stable"), np.argsort(explanation.data[:, 0], kind="stable"))
+        assert ax.figure.axes[-1].get_ylabel() == "a" * 13 + "…" + "a" * 14
 
     def test_an_axis_is_even_unless_values_are_not(self, explanation):
         spiky = explanation.data.copy()
@@ -308,3 +330,25 @@ class TestSums:
             xcid.plots.waterfall(failed)
         with pytest.raises(InvalidData, match="no rows to draw"):
             xcid.plots.heatmap(explanation[[]])
+
+
+class TestDecision:
+    def test_every_row_has_a_line_from_the_base_value_to_its_output(self, explanation):
+        ax = xcid.plots.decision(explanation)
+        lines = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 5]
+        assert np.allclose([line[0] for line in lines], explanation.base_values)
+        assert np.allclose([line[-1] for line in lines], explanation.base_values + explanation.values.sum(axis=1))
+        size = np.abs(explanation.values).mean(axis=0)
+        assert np.allclose(lines[0][1:] - lines[0][:-1], explanation.values[0, np.argsort(size, kind="stable")])
+
+    def test_small_features_are_one_step(self, explanation):
+        ax = xcid.plots.decision(explanation, most=2)
+        labels = [label.get_text() for label in ax.get_yticklabels()]
+        assert labels[0] == "2 other features"
+        assert len(labels) == 3
+        ends = [line.get_xdata()[-1] for line in ax.lines if len(line.get_xdata()) == 4]
+        assert np.allclose(ends, explanation.base_values + explanation.values.sum(axis=1))
+
+    def test_what_does_not_add_up_is_refused(self, explanation):
+        with pytest.raises(InvalidParameter, match="do not add up"):
+            xcid.plots.decision(replace(explanation, base_values=None))

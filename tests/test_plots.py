@@ -64,7 +64,7 @@ class TestBar:
 
     def test_colours_tell_the_sign(self, explanation):
         signed = replace(explanation, values=np.array([[0.5, -0.4, 0.3, 0.2, 0.1]] * 3))
-        edges = [to_hex(bar.get_edgecolor()).upper() for bar in xcid.plots.bar(signed).patches]
+        edges = [to_hex(bar.get_edgecolor()).upper() for bar in xcid.plots.bar(signed, 0).patches]
         assert edges == [colours.SUPPORTS.upper()] * 3 + [colours.OPPOSES.upper(), colours.SUPPORTS.upper()]
 
     def test_averages_are_nobodys_row(self):
@@ -74,7 +74,9 @@ class TestBar:
         ax = drawn(xcid.plots.bar(mean))
         assert {label.get_text() for label in ax.get_yticklabels()} == set(NAMES)
         order = np.argsort(-mean.size[0], kind="stable")[::-1]
-        assert [bar.get_width() for bar in ax.patches] == pytest.approx(mean.values[0, order])
+        assert [bar.get_width() for bar in ax.patches] == pytest.approx(mean.size[0, order])
+        signed = [text.get_text().split()[1] for text in ax.texts]
+        assert signed == [xcid.show.wording.format_score(mean, one).replace("-", "−") for one in mean.values[0, order]]
         shares = [text.get_text().split()[0] for text in ax.texts]
         assert shares == [f"{share:.0%}" for share in mean.share_significant[0, order]]
         assert "%: share of rows where the feature is significant" in ax.get_xlabel()
@@ -82,29 +84,31 @@ class TestBar:
     def test_a_row_that_is_not_explained_has_no_bars(self, explanation):
         ax = drawn(xcid.plots.bar(replace(explanation[0], status=np.array(["too_slow"]))))
         assert not ax.patches
-        assert ax.get_title().startswith("row 0: not explained: the model took longer than time_limit\nallows\n")
+        assert ax.get_title().startswith("row 0: not explained: the model took longer than time_limit\nallows")
 
     def test_label_of_the_axis(self, explanation):
-        assert xcid.plots.bar(explanation).get_xlabel().startswith("contributions in probability of True: from 50% on ")
+        assert (
+            xcid.plots.bar(explanation, 0).get_xlabel().startswith("contributions in probability of True: from 50% on ")
+        )
         unsigned = replace(explanation, base_values=None, scale="d1", values=np.abs(explanation.values))
-        ax = xcid.plots.bar(unsigned)
+        ax = xcid.plots.bar(unsigned, 0)
         assert ax.get_xlabel().startswith("score: d1")
         assert {to_hex(bar.get_edgecolor()).upper() for bar in ax.patches} == {colours.UNSIGNED}
 
     def test_what_is_not_significant_is_hollow_and_said(self, explanation):
         p_values = np.array([[0.001, 0.2, 0.9, 0.001, 0.001]] * 3)
-        ax = xcid.plots.bar(replace(explanation, p_values=p_values))
+        ax = xcid.plots.bar(replace(explanation, p_values=p_values), 0)
         order = np.argsort(-np.abs(explanation.values[0]), kind="stable")[::-1]
         assert [bar.get_facecolor()[3] == 0 for bar in ax.patches] == [p_values[0, i] > 0.05 for i in order]
         assert "hollow: not significant (adjusted p > 0.05)" in ax.get_xlabel().replace("\n", " ")
         assert "lines: 95% limits over our sampling" in ax.get_xlabel()
-        sure = xcid.plots.bar(replace(explanation, p_values=np.zeros((3, 5))))
+        sure = xcid.plots.bar(replace(explanation, p_values=np.zeros((3, 5))), 0)
         assert all(bar.get_facecolor()[3] == 1 for bar in sure.patches)
         assert "hollow" not in sure.get_xlabel()
 
     def test_limits(self, explanation):
         values = explanation.values
-        ax = xcid.plots.bar(replace(explanation, lower=values - 0.1, upper=values + 0.2))
+        ax = xcid.plots.bar(replace(explanation, lower=values - 0.1, upper=values + 0.2), 0)
         (limits,) = [part for part in ax.containers if hasattr(part, "has_xerr")]
         ends = np.array([segment[:, 0] for segment in limits.lines[2][0].get_segments()])
         assert ends[:, 1] - ends[:, 0] == pytest.approx(0.3)
@@ -115,14 +119,17 @@ class TestBar:
             status=np.array(["insufficient_flips"] * 3),
             feature_status=np.array([["frozen", "ok", "ok", "ok", "ok"]] * 3),
         )
-        ax = xcid.plots.bar(poor)
-        assert ax.get_title().splitlines()[0].endswith("(insufficient_flips)")
+        ax = xcid.plots.bar(poor, 0)
+        assert ax.get_title().endswith("(insufficient_flips)")
         assert sum(label.get_text().endswith(" (frozen)") for label in ax.get_yticklabels()) == 1
 
     def test_the_question_and_what_present_values_are_worth(self):
         one = xcid.Explainer(lambda X: 1 / (1 + np.exp(-3 * X[:, 0])), TABLE, feature_names=NAMES)(TABLE[:1])
         ax = drawn(xcid.plots.bar(one))
-        assert ax.get_title().splitlines()[1] == "Does the predicted class change?"
+        assert ax.get_xlabel().endswith(
+            "Does the predicted class change? (soft: each perturbation is\nweighted by its probability)"
+        )
+        assert "Does" not in ax.get_title()
         beside = [text.get_text() for text in ax.texts]
         assert beside[-1] == xcid.show.wording.format_worth(one, 0).replace("-", "−")
         assert beside[:-1] == [""] * 4
@@ -135,6 +142,13 @@ class TestBar:
         assert ax.patches[-1].get_width() == pytest.approx(one.values[0, 0])
         assert one.values[0, 0] < 0
         assert ax.get_xlabel().startswith("contributions in the output: from ")
+
+    def test_many_rows_are_averaged_unless_one_is_named(self, explanation):
+        mean, one = (drawn(ax) for ax in (xcid.plots.bar(explanation), xcid.plots.bar(explanation, 1)))
+        assert mean.get_title() == "mean of 3 rows"
+        sizes = np.abs(explanation.values).mean(axis=0)
+        assert [bar.get_width() for bar in mean.patches] == pytest.approx(sorted(sizes))
+        assert one.get_title().startswith("row 1: ")
 
     def test_axes_given(self, explanation):
         figure, ax = plt.subplots()
@@ -336,7 +350,7 @@ def test_numbers_under_the_axis_stand_apart_and_are_written_as_elsewhere(plot, s
 def test_the_order_of_averages_is_said():
     means = xcid.Explainer(lambda X: X[:, 0] - X[:, 3], TABLE, feature_names=NAMES)(TABLE).aggregate()
     assert np.abs(means.values[0]).argmax() != means.size[0].argmax() or means.values[0].min() < 0
-    assert "in the order of mean absolute contributions; bars: signed means" in xcid.plots.bar(means).get_xlabel()
+    assert "bars, and the order: mean absolute contribution; in numbers" in xcid.plots.bar(means).get_xlabel()
     assert "bars, and the order: mean absolute contribution; in numbers: signed mean" in str(means)
     shown = [line for line in str(means).splitlines() if line.split()[0] in ("a", "d")]
     assert all(" to " in line for line in shown)  # limits, also of a mean that may be 0

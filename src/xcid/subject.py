@@ -264,6 +264,7 @@ class Subject:
             levels=tuple(tuple(str(level) for level in column.levels) for column in columns),
             units=tuple(column.unit for column in columns),
             scales=tuple(self.space.scales.tolist()),
+            ordered=tuple(column.kind == "ordinal" for column in columns),
             density=density,
             outcome=outcome,
             settings=settings,

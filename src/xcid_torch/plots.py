@@ -49,7 +49,7 @@ def image(explanation: Explanation, picture: Any, scores: Any, row: int = 0, *, 
     bar.set_label(wording.explain_score(one), fontsize=_style.SMALL)
     bar.outline.set_visible(False)
     ax.set_title(_style.title_row(one), fontsize=10)
-    ax.set_xlabel(f"uncoloured: {wording.NOT_SIGNIFICANT}" if faint.size else "", fontsize=_style.SMALL)
+    _style.caption(ax, f"uncoloured: {wording.NOT_SIGNIFICANT}" if faint.size else "", one.question)
     _style.remove_frame(ax)
     return ax
 
@@ -80,7 +80,7 @@ def tokens(explanation: Explanation, row: int = 0, *, ax: Any = None) -> Any:
     ax.set_title(_style.title_row(one), fontsize=10)
     raises, lowers = wording.word_directions(one)
     legend = f"green: {raises}; orange: {lowers}; white: {wording.NOT_SIGNIFICANT}"
-    ax.set_xlabel(_style.escape_dollars(f"{legend}; strongest: {_style.format_tick(most)}"), fontsize=_style.SMALL)
+    _style.caption(ax, f"{legend}; strongest: {_style.format_tick(most)}", one.question)
     _style.remove_frame(ax)
     return ax
 

@@ -159,6 +159,8 @@ class Details:
         "D" or "s" for dates, whose numbers are days or seconds since 1970; else empty.
     scales : tuple of float
         Mean absolute deviation of each column of the reference data: the unit of distances.
+    ordered : tuple of bool
+        Whether the levels of each column are in order, from low to high; empty in files of earlier versions.
     output_scales : tuple of float
         Standard deviation of each output over the reference data.
     base_outputs, base_log_odds, base_margins : tuple of float
@@ -179,6 +181,7 @@ class Details:
     levels: tuple[tuple[str, ...], ...] = per(COLUMN, absent=())
     units: tuple[str, ...] = per(COLUMN, absent="")
     scales: tuple[float, ...] = per(COLUMN)
+    ordered: tuple[bool, ...] = per(COLUMN, default=())
     output_scales: tuple[float, ...] = per(OUTPUT, default=())
     base_outputs: tuple[float, ...] = per(OUTPUT, default=())
     base_log_odds: tuple[float, ...] = per(OUTPUT, default=())

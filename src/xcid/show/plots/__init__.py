@@ -9,4 +9,4 @@ from __future__ import annotations
 from xcid.show.plots.comparisons import agreement, comparison, interactions, masking_curve
 from xcid.show.plots.evidence import densities
 from xcid.show.plots.scores import bar, beeswarm, scatter, stability
-from xcid.show.plots.sums import heatmap, waterfall
+from xcid.show.plots.sums import decision, heatmap, waterfall

@@ -63,14 +63,9 @@ def label_cell(one: Explanation, feature: int) -> str:
 
 
 def title_row(one: Explanation) -> str:
-    """A single row, what the model predicts, what was lacking, and what was asked."""
+    """A single row, what the model predicts, and what was lacking; what was asked stands under the picture."""
     note = wording.format_status(one.status[0]) if wording.is_explained(one) else ""
-    return f"{fold_text(f'{wording.title_row(one)}{note}')}\n{fold_question(one)}"
-
-
-def fold_question(explanation: Explanation) -> str:
-    """What was asked, and on a line of its own how perturbations count."""
-    return fold_text(explanation.question.replace(" (", "\n("))
+    return fold_text(f"{wording.title_row(one)}{note}")
 
 
 def fold_text(text: str) -> str:
@@ -110,9 +105,13 @@ def remove_frame(ax: Any) -> None:
 def explain_axis(ax: Any, explanation: Explanation, *notes: str) -> None:
     """Say under the axis in which unit scores are, where those of a single row begin and end, and what marks mean."""
     whole = rows.explain_sum(explanation).replace("-", "−") if len(explanation) == 1 else ""
-    said = [fold_text(text) for text in (whole or wording.explain_score(explanation), *notes) if text]
-    ax.set_xlabel("\n".join(said), fontsize=SMALL + 1)
+    caption(ax, whole or wording.explain_score(explanation), *notes, explanation.question)
     space_ticks(ax)
+
+
+def caption(ax: Any, *texts: str) -> None:
+    """Write under the axis what a picture is of: its unit, its marks, and what was asked."""
+    ax.set_xlabel("\n".join(fold_text(text) for text in texts if text), fontsize=SMALL + 1)
 
 
 def space_ticks(ax: Any) -> None:

@@ -85,6 +85,9 @@ def interactions(found: Interactions, row: int | None = None, *, ax: Any = None,
         values = np.where(one.significant[0], one.values[0], np.nan)[np.ix_(shown, shown)]
         _style.draw_heat(ax, values, names, cmap=_style.make_signed_map(), vmin=-top, vmax=top)
         title, note = f"interactions, row {one.index[0]}", f"white: {wording.NOT_SIGNIFICANT}"
+        if np.isnan(values).all():
+            middle = (len(names) - 1) / 2
+            ax.text(middle, middle, "no pair is significant", ha="center", va="center", fontsize=_style.SMALL + 2)
     else:
         values = np.where(np.eye(len(names), dtype=bool), np.nan, strength[np.ix_(shown, shown)])
         _style.draw_heat(ax, values, names, vmax=top)
@@ -112,7 +115,7 @@ def masking_curve(curves: Curves | Mapping[str, Curves], *, ax: Any = None) -> A
             ax.plot(stages, mean, line, color=colour, label=f"{_style.shorten_name(name, 40)} {what}".strip())
             ax.fill_between(stages, mean - margin, mean + margin, color=colour, alpha=0.15, linewidth=0)
     ax.set_xlabel("features masked or kept, best first")
-    ax.set_ylabel("mean output")
+    ax.set_ylabel("mean output: probability of the prediction, or number")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=_style.SMALL)
     return ax

@@ -77,7 +77,7 @@ def _grid(one: Explanation, count: int) -> Any:
     n_features = len(one.feature_names)
     what = "scores" if one.base_values is None else "contributions"
     note = f"\nlargest {what}: {count} of {n_features} features" if n_features > count else ""
-    figure.suptitle(f"{_style.title_row(one)}{note}", fontsize=10)
+    figure.suptitle(f"{_style.title_row(one)}{note}\n{_style.fold_text(one.question)}", fontsize=10)
     for unused in grid.ravel()[count:]:
         unused.set_visible(False)
     return grid.ravel()[:count]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid import directions
+from xcid import calibration, directions
 from xcid._check import as_int
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.frames import one_number
@@ -16,31 +16,33 @@ from xcid.show import wording
 from xcid.show.plots import _style
 from xcid.show.wording import colours
 from xcid.show.wording.names import count_in_words
+from xcid.show.wording.rows import BARS
 
+BINS = 30  # of a histogram
 ROOM = 70  # letters in a line under the picture
-ORDER = "in the order of mean absolute contributions; bars: signed means"
-GREY = "grey: categories, groups of columns and missing cells"
+GREY = "grey: levels in no order, groups of columns and missing cells"
 
 
-def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 20) -> Any:
-    """Draw the contributions of one row, at ``most`` so many, the largest on top, on ``ax`` or new Axes.
+def bar(explanation: Explanation, row: int | None = None, *, ax: Any = None, most: int = 20) -> Any:
+    """Draw the mean contributions of all rows or those of one, at ``most`` so many, on ``ax`` or new Axes.
 
     Lines are 95% limits, where there are any; bars of features that are not significant are hollow. Beside the others
-    stands what the present value multiplies or divides the odds by, or the limits. Averages are ranked by mean size and
-    drawn by their signed means, so that a short bar may stand on top, with the share of rows where a feature is
-    significant. A row that is not explained has no bars; the title says why.
+    stands what the present value multiplies or divides the odds by, or the limits. Averages are drawn by their mean
+    sizes; beside them stand the share of rows where a feature is significant, and the signed mean. A row that is not
+    explained has no bars; the title says why.
     """
-    one = explanation[row]
+    one = _choose_row(explanation, row)
     sizes = one.values[0] if one.size is None else one.size[0]
     order = wording.rank_largest(sizes, as_int(most, "most", at_least=1))[::-1]
     if not wording.is_explained(one):
         order = order[:0]
-    values, is_hollow = one.values[0, order], wording.is_faint(one)[0, order]
+    values, is_hollow = sizes[order], wording.is_faint(one)[0, order]
     worths, beside = wording.list_worths(one), _list_beside(one, order)
     ax = _style.make_lines(ax, [_style.label_cell(one, int(at)) for at in order], beside)
-    edges, places = colours.of_scores(one, values), np.arange(len(order))
+    edges = colours.of_scores(one, values) if one.size is None else [colours.UNSIGNED] * len(order)
+    places = np.arange(len(order))
     ax.barh(places, values, height=0.7, color=_style.choose_faces(edges, is_hollow), edgecolor=edges, linewidth=1)
-    limits = _style.measure_limits(one, (0, order))
+    limits = None if one.size is not None else _style.measure_limits(one, (0, order))
     if limits is not None:
         ax.errorbar(values, places, xerr=limits, fmt="none", ecolor=colours.INK, elinewidth=1, capsize=2)
     ax.set_title(_style.title_row(one), fontsize=10)
@@ -50,17 +52,26 @@ def bar(explanation: Explanation, row: int = 0, *, ax: Any = None, most: int = 2
     notes = [
         _style.explain_marks(limits, is_hollow, wording.name_limits(one)),
         wording.SHARE if one.share_significant is not None else "",
-        ORDER if one.size is not None and one.base_values is not None else "",
+        BARS if one.size is not None and one.base_values is not None else "",
     ]
     notes.append(wording.explain_unit(one) if any(worths[at] for at in order) else "")
     _style.explain_axis(ax, one, *notes, wording.count_left_out(len(one.feature_names), len(order)))
     return ax
 
 
+def _choose_row(explanation: Explanation, row: int | None) -> Explanation:
+    """The row that was named, the only one, or the average of several."""
+    if row is not None or len(explanation) == 1:
+        return explanation[row or 0]
+    return calibration.aggregate(explanation)
+
+
 def _list_beside(one: Explanation, order: Integers) -> list[str]:
     """What stands beside each bar: the share of rows where it is significant, and what it is worth."""
-    worths = wording.list_worths(one)
-    said = [f"{wording.format_share(one, at):>4}  {worths[at]}".strip() for at in order.tolist()]
+    worths, signed = wording.list_worths(one), one.size is not None
+    means = [wording.format_score(one, value) if signed else "" for value in one.values[0, order]]
+    told = zip(order.tolist(), means, strict=True)
+    said = [f"{wording.format_share(one, at):>4}  {mean} {worths[at]}".strip() for at, mean in told]
     return [text.replace("-", "−") for text in said] if any(said) else []
 
 
@@ -69,7 +80,8 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
 
     Signs are about one outcome for all rows: the second of two classes, or what raises the output of a regression.
     Name another one with ``explanation.towards``. A dot is a row. Its colour is the rank of its own value of the
-    feature: dark for low, bright for high. Categories have no low and high: they are grey, as groups and missing cells.
+    feature: dark for low, bright for high. Levels have colours where they are in order; others are grey, as groups and
+    missing cells.
     """
     if not len(explanation):
         raise InvalidData("the explanation has no rows to draw")
@@ -87,16 +99,17 @@ def beeswarm(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any
     is_known = ~np.isnan(own[:, order])
     if is_known.any():
         _draw_scale(ax, drawn)
-    ax.set_title(f"{count_in_words(len(explanation), 'row')}\n{_style.fold_question(explanation)}", fontsize=10)
+    ax.set_title(f"{count_in_words(len(explanation), 'row')} by contribution", fontsize=10)
     left_out = wording.count_left_out(len(explanation.feature_names), len(order))
     _style.explain_axis(ax, explanation, "" if is_known.all() else GREY, left_out)
     return ax
 
 
 def _number_features(explanation: Explanation) -> Array:
-    """(n, f) the number of each feature; NaN for groups and for categories, whose codes have no low and high."""
+    """(n, f) the number of each feature; NaN for groups and for levels that are in no order."""
     details = explanation.details
-    is_category = [any(details.levels[column] for column in columns) for columns in details.features]
+    ordered = details.ordered or (False,) * len(details.levels)
+    is_category = [any(details.levels[at] and not ordered[at] for at in columns) for columns in details.features]
     return np.where(is_category, np.nan, one_number(explanation))
 
 
@@ -128,18 +141,27 @@ def stability(runs: Explanation | Sequence[Explanation], row: int = 0, *, ax: An
     return ax
 
 
-def _draw_scale(ax: Any, drawn: Any) -> None:
-    """A slim scale from low to high."""
+def _draw_scale(ax: Any, drawn: Any, name: str = "own value") -> None:
+    """A slim scale from low to high of something."""
     scale = ax.figure.colorbar(drawn, ax=ax, ticks=[0, 1], aspect=40, pad=0.02)
     scale.ax.set_yticklabels(["low", "high"], fontsize=_style.SMALL)
     scale.ax.tick_params(length=0)
-    scale.set_label("own value", fontsize=_style.SMALL, labelpad=-12)
+    scale.set_label(name, fontsize=_style.SMALL, labelpad=-12)
     scale.outline.set_visible(False)
 
 
-def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, most_limits: int = 60) -> Any:
-    """Draw the scores of one feature over all rows against the feature's own values.
+def scatter(
+    explanation: Explanation,
+    feature: int | str,
+    *,
+    colour: int | str | None = None,
+    ax: Any = None,
+    most_limits: int = 60,
+) -> Any:
+    """Draw the scores of one feature over all rows against the feature's own values, whose histogram is below.
 
+    With another feature as ``colour`` dots are dark where its value is low and bright where it is high: contributions
+    that part by colour show that the two interact.
     Signs are about one outcome for all rows, as in :func:`beeswarm`. A dot is a row; hollow ones are not significant.
     Levels are strips of dots, side by side where their scores are alike; missing cells are the last strip. 95% limits
     are drawn where there are at most ``most_limits`` rows.
@@ -160,15 +182,35 @@ def scatter(explanation: Explanation, feature: int | str, *, ax: Any = None, mos
     limits = _style.measure_limits(explanation, np.s_[:, at]) if len(explanation) <= most_limits else None
     if limits is not None:
         ax.errorbar(places, values, yerr=limits, fmt="none", ecolor=colours.OVERLAP, elinewidth=0.8, zorder=1)
-    edges = colours.of_scores(explanation, values)
-    ax.scatter(places, values, s=20, facecolors=_style.choose_faces(edges, is_hollow), edgecolors=edges, linewidths=1)
-    marks = _style.explain_marks(limits, is_hollow, wording.name_limits(explanation))
-    notes = [_style.shorten_name(explanation.feature_names[at]), marks]
-    ax.set_xlabel("\n".join(filter(None, notes)))
-    ax.set_title(_style.fold_question(explanation), fontsize=10)
+    if colour is None:
+        edges = colours.of_scores(explanation, values)
+        faces = _style.choose_faces(edges, is_hollow)
+        ax.scatter(places, values, s=20, facecolors=faces, edgecolors=edges, linewidths=1)
+    else:
+        _colour_dots(ax, explanation, explanation.position(colour), (places, values))
+    marks = _style.explain_marks(limits, is_hollow & (colour is None), wording.name_limits(explanation))
+    ax.set_xlabel("\n".join(filter(None, [_style.shorten_name(explanation.feature_names[at]), marks])))
+    ax.set_title(f"{_style.shorten_name(explanation.feature_names[at])}: values and contributions", fontsize=10)
     ax.set_ylabel(wording.explain_score(explanation).replace(", ", "\n"), fontsize=_style.SMALL + 1)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _colour_dots(ax: Any, explanation: Explanation, at: int, where: tuple[Array, Array]) -> None:
+    """Fill dots by the rank of another feature's value."""
+    rank = _rank_values(_number_features(explanation)[:, at])
+    if np.isnan(rank).all():
+        name = explanation.feature_names[at]
+        raise InvalidParameter(f"{name!r} cannot be the colour: its values have no low and high")
+    drawn = ax.scatter(*where, s=20, c=rank, cmap=_style.make_rank_map(), vmin=0, vmax=1, linewidths=0)
+    _draw_scale(ax, drawn, _style.shorten_name(explanation.feature_names[at]))
+
+
+def _draw_histogram(ax: Any, places: Array) -> None:
+    """Show at the foot of a picture how many rows there are along its axis."""
+    below = ax.inset_axes((0.0, 0.0, 1.0, 0.12), sharex=ax, zorder=0)
+    below.hist(places[np.isfinite(places)], bins=BINS, color=colours.OVERLAP, alpha=0.5)
+    below.axis("off")
 
 
 def _draw_levels(ax: Any, explanation: Explanation, column: int, values: Array) -> Array:
@@ -187,6 +229,7 @@ def _draw_numbers(ax: Any, explanation: Explanation, column: int, values: Array)
     """Set the axis for numbers or dates, with a strip for missing cells; gives the (n,) places of dots."""
     own, is_date = explanation.data[:, column], bool(explanation.details.units[column])
     missing = np.isnan(own)
+    _draw_histogram(ax, own)
     ends = _style.find_ends(own, 0.05) if is_date or missing.any() else _style.set_readable_scale(ax, own, 0.05)
     ax.set_xlim(*ends)
 

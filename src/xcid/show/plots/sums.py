@@ -146,7 +146,42 @@ def heatmap(explanation: Explanation, *, ax: Any = None, most: int = 12) -> Any:
     scale.outline.set_visible(False)
     _draw_outputs(ax, found, outputs)
     left_out = wording.count_left_out(len(found.feature_names), len(order), "contribution")
-    ax.set_xlabel("\n".join(filter(None, ["rows, in the order of their outputs", left_out])), fontsize=_style.SMALL + 1)
+    order_of_rows = "rows, in the order of their outputs; dotted: average over the reference data"
+    _style.caption(ax, order_of_rows, left_out, found.question)
+    return ax
+
+
+def decision(explanation: Explanation, *, ax: Any = None, most: int = 20) -> Any:
+    """Draw how contributions lead from the base value, at the bottom, to the output, at the top: a line for each row.
+
+    The ``most`` largest features have a step each, the largest on top, and the others one together, at the bottom.
+    Lines are green where the output is above the average and orange where it is below.
+    """
+    if explanation.base_values is None:
+        raise InvalidParameter(NO_SUM)
+    if not len(explanation):
+        raise InvalidData("the explanation has no rows to draw")
+    found = directions.explained(explanation)
+    n = len(found.feature_names)
+    order = wording.rank_largest(np.abs(found.values).mean(axis=0))[::-1]
+    n_left = 0 if n <= as_int(most, "most", at_least=1) + 1 else n - most
+    steps = [found.values[:, order[:n_left]].sum(axis=1)] * bool(n_left) + [
+        found.values[:, at] for at in order[n_left:]
+    ]
+    names = [f"{n_left} other features"] * bool(n_left) + [_name(found, at) for at in order[n_left:].tolist()]
+    ax = _style.make_lines(ax, names)
+    ax.lines[0].remove()  # there is nothing about 0 here
+    bases = np.asarray(found.base_values)
+    paths = np.column_stack([bases, bases[:, None] + np.cumsum(np.column_stack(steps), axis=1)])
+    heights = np.arange(len(names) + 1) - 0.5
+    for path in paths:
+        colour = colours.SUPPORTS if path[-1] >= path[0] else colours.OPPOSES
+        ax.plot(path, heights, color=colour, linewidth=0.9, alpha=max(0.15, min(1.0, 12 / len(paths))))
+    ax.axvline(float(bases.mean()), color=colours.INK, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+    ax.set_ylim(-0.5, len(names) - 0.5)
+    ax.set_title(f"{count_in_words(len(found), 'row')} from average to output", fontsize=10)
+    _style.caption(ax, f"{wording.name_unit(found)}; dotted: average over the reference data", found.question)
+    _style.space_ticks(ax)
     return ax
 
 
@@ -170,9 +205,8 @@ def _draw_outputs(ax: Any, found: Explanation, outputs: Array) -> None:
     base = np.asarray(found.base_values)
     above.step(np.arange(len(outputs)), outputs, where="mid", color=colours.INK, linewidth=1.2)
     above.plot(np.arange(len(outputs)), base, color=colours.OVERLAP, linewidth=0.8, linestyle=(0, (2, 3)))
-    above.set_ylabel("output", fontsize=_style.SMALL)
+    above.set_ylabel(_style.fold_text(wording.name_unit(found)).replace(" of ", "\nof "), fontsize=_style.SMALL)
     above.tick_params(axis="x", bottom=False, labelbottom=False)
     above.tick_params(axis="y", labelsize=_style.SMALL)
     above.spines[["top", "right", "bottom"]].set_visible(False)
-    title = f"{count_in_words(len(found), 'row')}; dotted: average over the reference data"
-    above.set_title(f"{title}\n{_style.fold_question(found)}", fontsize=10)
+    above.set_title(f"{count_in_words(len(found), 'row')} under their outputs", fontsize=10)
