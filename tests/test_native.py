@@ -407,7 +407,7 @@ def test_a_model_that_claims_too_many_outputs_is_refused_before_room_is_made(cla
         xcid.Explainer(lightgbm.Booster(model_str=text), cells)
 
 
-@pytest.mark.parametrize("sizes", [(2**15 + 1, 1, 1), (1, 2**18 + 1, 1), (1, 1, 2**12 + 1), (1, 1, 0)])
+@pytest.mark.parametrize("sizes", [(2**15 + 1, 1, 1), (1, 2**20 + 1, 1), (1, 1, 2**12 + 1), (1, 1, 0)])
 def test_sizes_are_checked_before_trees_are_built(sizes):
     with pytest.raises(ValueError, match="too many to be read"):
         ensemble.check_size(*sizes)
