@@ -185,6 +185,64 @@ def test_evidence_is_dropped_beyond_its_limit(approved, diabetes):
 TABLE = np.random.default_rng(8).normal(size=(200, 4))
 
 
+class TestKeptSamples:
+    """Those of many rows, explained in blocks."""
+
+    @staticmethod
+    def explain(rows, predict=lambda X: 1 / (1 + np.exp(-X[:, 0] * X[:, 1])), **more):
+        return xcid.Explainer(predict, TABLE, memory=2**21, **more)(rows)
+
+    def test_blocks_keep_what_a_row_alone_has(self):
+        together = self.explain(TABLE[:90])
+        for row in (0, 40, 89):
+            alone = self.explain(TABLE[row : row + 1]).cloud
+            for name in ("origin", "positive", "negative", "outputs", "samples"):
+                assert np.array_equal(getattr(together.cloud[[row]], name), getattr(alone, name))
+
+    def test_rows_that_fail_between_blocks_have_none(self):
+        def fails(X):
+            if (X[:, 3] == 7).any():
+                raise RuntimeError("no")
+            return 1 / (1 + np.exp(-X[:, 0] * X[:, 1]))
+
+        rows = TABLE[:90].copy()
+        rows[50, 3] = 7
+        with pytest.warns(xcid.errors.XcidWarning):
+            found = self.explain(rows, fails)
+        assert found.status[50] == "model_failed"
+        assert not found.cloud.positive[50].any()
+        assert np.isnan(found.cloud.outputs[50]).all()
+        usual = self.explain(TABLE[:90])
+        others = np.delete(np.arange(90), 50)
+        assert np.array_equal(found.cloud.outputs[others], usual.cloud.outputs[others])
+
+    def test_where_room_is_short_all_rows_keep_what_pictures_need(self, approved):
+        whole = self.explain(TABLE[:90])
+        lean = self.explain(TABLE[:90], max_evidence_bytes=whole.cloud.nbytes - 1)
+        assert whole.cloud.positive.dtype == float
+        assert whole.cloud.outputs is not None
+        assert lean.cloud.nbytes < 0.55 * whole.cloud.nbytes
+        for row in (0, 89):
+            for feature in range(4):
+                pair, other = whole.evidence(row, feature), lean.evidence(row, feature)
+                assert np.allclose(pair.p, other.p, atol=1e-6)
+                assert np.allclose(pair.q, other.q, atol=1e-6)
+        assert np.array_equal(whole.values, lean.values)
+        assert np.array_equal(whole.importance, lean.importance)
+        with approved.raises(xcid.errors.EvidenceNotKept):
+            lean.on("probability" if lean.scale != "probability" else "log_odds")
+        none = self.explain(TABLE[:90], max_evidence_bytes=lean.cloud.nbytes // 2)
+        assert none.cloud is None
+
+    def test_other_questions_are_answered_without_what_was_left_out(self):
+        explainer = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0] * X[:, 1])), TABLE, memory=2**21)
+        whole = explainer(TABLE[:40])
+        lean = explainer.replace(max_evidence_bytes=whole.cloud.nbytes - 1)(TABLE[:40])
+        asked = [explainer.answer(found, xcid.outcomes.ToClass("1")) for found in (whole, lean)]
+        assert lean.cloud.outputs is None
+        assert np.allclose(asked[0].values, asked[1].values)
+
+
 class TestEngines:
     def test_threads_give_what_one_gives(self):
         explainer = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0] * X[:, 1])), TABLE, memory=2**20)

@@ -18,7 +18,7 @@ import xcid
 from xcid.densities import Discrete, Kernel, Mixed
 from xcid.errors import EvidenceNotKept, InvalidFile
 from xcid.generators import Marginal
-from xcid.io.saved import _in_single
+from xcid.records.kept import in_single
 
 TABLE = np.random.default_rng(11).normal(size=(80, 3)).round(2)
 DENSITIES = [
@@ -113,7 +113,7 @@ class TestRoundTrip:
 
     @pytest.mark.parametrize("weight", [np.nextafter(0.5, 1), 0.5, np.nextafter(0.5, 0), 0.0, 1.0])
     def test_a_weight_stays_on_its_side(self, weight):
-        assert (_in_single(np.array([weight])) > 0.5) == (weight > 0.5)
+        assert (in_single(np.array([weight])) > 0.5) == (weight > 0.5)
 
     def test_without_evidence(self, tmp_path):
         saved = explain(max_evidence_bytes=0)

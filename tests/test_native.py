@@ -373,6 +373,20 @@ def test_large_trees_and_plans_are_asked_about(monkeypatch):
     assert not native.is_quick
 
 
+def test_programs_of_large_trees_are_written_for_many_rows_at_a_time(monkeypatch):
+    plan = Balanced(64).draw(FeatureSpace.of(table(2)), run_key(0)).plan
+    usual = read(fitted(), list("abcde"))
+    monkeypatch.setattr(trees, "LARGE", 100)
+    large, few = read(fitted(), list("abcde")), trees.ROWS_OF_LARGE
+    assert not large.is_quick
+    assert large.fewest_rows == few
+    rows = table(2)[:few]
+    assert np.array_equal(large.planned(plan)(rows), usual.planned(plan)(rows))
+    assert large.fewest_rows == usual.fewest_rows  # it is there now
+    monkeypatch.setattr(trees, "loaded", lambda: None)
+    assert read(fitted(), list("abcde")).fewest_rows == sys.maxsize
+
+
 def test_a_model_that_is_read_travels():
     explainer = xcid.Explainer(fitted(), table(2), generator=Balanced(64))
     predict = pickle.loads(pickle.dumps(explainer.subject.predict))
@@ -393,7 +407,7 @@ def test_a_model_that_claims_too_many_outputs_is_refused_before_room_is_made(cla
         xcid.Explainer(lightgbm.Booster(model_str=text), cells)
 
 
-@pytest.mark.parametrize("sizes", [(2**15 + 1, 1, 1), (1, 2**18 + 1, 1), (1, 1, 2**12 + 1), (1, 1, 0)])
+@pytest.mark.parametrize("sizes", [(2**15 + 1, 1, 1), (1, 2**20 + 1, 1), (1, 1, 2**12 + 1), (1, 1, 0)])
 def test_sizes_are_checked_before_trees_are_built(sizes):
     with pytest.raises(ValueError, match="too many to be read"):
         ensemble.check_size(*sizes)

@@ -97,3 +97,14 @@ def test_rows_of_wide_tables_follow_fewer_plans(n_features, n_plans):
     explainer = xcid.Explainer(lambda rows: rows[:, 0] * rows[:, 1], table, generator=xcid.generators.Balanced(n=100))
     explained = explainer(table)
     assert len({id(plan) for plan in explained.cloud.plans}) == n_plans
+
+
+def test_crowded_signs_say_what_the_whole_formula_says():
+    wide = np.random.default_rng(4).normal(size=(60, 150))
+    explainer = xcid.Explainer(lambda X: X[:, 0] > 0, wide, generator=xcid.generators.Balanced(150))
+    (plan, *_) = explainer(wide[:1]).cloud.plans
+    found = effects.prepare_effects(plan, np.zeros(150, dtype=bool))
+    pairs, own = len(plan.masks), found.columns[:, : int(plan.free.sum())]
+    assert found.columns.shape[1] > pairs
+    left = own - found.solution @ (found.columns.T @ own)
+    assert np.allclose(found.influence, -(found.solution[:, : own.shape[1]] + left / pairs), rtol=1e-10, atol=0)

@@ -68,7 +68,7 @@ def filled(
     like = done or [piece for piece in reference() if not isinstance(piece, Failed)]
     if not like:
         raise failed[0].error
-    sizes = [_length(piece) for piece in pieces]
+    sizes = [length(piece) for piece in pieces]
     place = sum(sizes[: next(at for at, piece in enumerate(pieces) if piece is failed[0])])
     count = sum(len(piece.rows) for piece in failed)
     tell(Failure(_status(failed[0]), place, count, sum(sizes), str(failed[0].error)))
@@ -139,7 +139,8 @@ def too_slow(seconds: float | None) -> TooSlow:
     return TooSlow(f"the model took longer than the {seconds:g} s that it may take; raise time_limit")
 
 
-def _length(piece: Any) -> int:
+def length(piece: Any) -> int:
+    """How many rows a piece is of."""
     return len(piece.rows) if isinstance(piece, Failed) else len(piece)
 
 

@@ -81,7 +81,7 @@ class Explainer:
     memory : int
         Bytes that a block of rows and its perturbations may take, roughly.
     max_evidence_bytes : int
-        Up to which samples are kept with the explanation, for :meth:`Explanation.evidence` and the plots.
+        Up to which samples of all rows are kept, for :meth:`Explanation.evidence` and plots: whole, or what these need.
     refits : models, optional
         The same kind of model, trained again: ``xcid.refits(model, X, y)``. Contributions then have their standard
         deviations over trainings, and reasons the share of refits that agree.
@@ -121,7 +121,7 @@ class Explainer:
         precision: float | None = None,
         time_limit: float | None = None,
         memory: int = 2**28,
-        max_evidence_bytes: int = 2**29,
+        max_evidence_bytes: int = 5 * 2**27,
         refits: Iterable[Any] | None = None,
         limits: str = COMPUTATION,
     ) -> None:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid._check import LOG, Progress, silent, warn
-from xcid._faults import Failed, counted, filled, isolated, warn_of_few
+from xcid._faults import Failed, counted, filled, isolated, length, warn_of_few
 from xcid._kernels.random import run_key
 from xcid.cid.calibrated import ContributionsAlone
 from xcid.contributions.scale import column_in_question, contribute, count_out, get_contributions
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
-from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Perturbations, Unsigned, fields
+from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Kept, Perturbations, Unsigned, fields
 from xcid.setup import Setup, is_one_sided, perturb, perturb_by_plan
 from xcid.table import FeatureSpace, flag_unseen, met
 
@@ -68,24 +68,21 @@ class Roads(NamedTuple):
 
 
 def explain(
-    setup: Setup,
-    rows: Array,
-    seed: int,
-    apply: Apply = map,
-    progress: Progress = silent,
-    roads: Roads | None = None,
+    setup: Setup, rows: Array, seed: int, apply: Apply = map, progress: Progress = silent, roads: Roads | None = None
 ) -> Explanation:
-    """Explain (n, d) rows block by block; samples are kept while they are few."""
-    pieces, kept_bytes, blocks = list[Explanation | Failed](), 0, split(setup, rows)
+    """Explain (n, d) rows block by block; samples are kept where there is room for those of all rows."""
+    pieces, start, blocks = list[Explanation | Failed](), 0, split(setup, rows)
+    kept = Kept(len(rows), setup.max_evidence_bytes)
     steps = progress(apply(functools.partial(explain_block, setup, seed=seed, roads=roads), blocks), total=len(blocks))
     for done, block in enumerate(steps, start=1):
         for piece in block:
             if isinstance(piece, Explanation) and piece.cloud is not None:
-                kept_bytes += piece.cloud.nbytes
-                piece = piece if kept_bytes <= setup.max_evidence_bytes else replace(piece, cloud=None)
+                piece = replace(piece, cloud=kept.keep(piece.cloud, start))
             pieces.append(piece)
+            start += length(piece)
         LOG.info("explained %d of %d blocks of rows", done, len(blocks))
-    return Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed), setup.failed))
+    found = Explanation.concatenate(filled(pieces, functools.partial(_of_reference, setup, seed), setup.failed))
+    return found if found.cloud is None else replace(found, cloud=kept.restore(found.cloud))
 
 
 def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:

@@ -187,3 +187,27 @@ def _hint(network: Network, inputs: tuple[Tensor, ...]) -> str:
     where = f" (inputs {given} on {network.device}, weights {network.dtype})".replace("torch.", "")
     short = network.dtype.itemsize < 4 and network.device.type == "cpu"
     return where + ("; not all layers know half precision on a CPU: explain model.float()" if short else "")
+
+
+def sent(array: Any, device: Any) -> Any:
+    """An array on a device; the host does not wait for a GPU to have it, nor for what the GPU is at."""
+    torch = require("torch", extra="torch")
+    here = torch.as_tensor(np.ascontiguousarray(array))
+    return here.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else here.to(device)
+
+
+def begin_copying(found: dict[str, Any]) -> tuple[dict[str, Any], Callable[[], None]]:
+    """Begin to copy tensors of one device to the host: they are there when the function beside them has returned.
+
+    Pinned memory takes what comes from a GPU while this works on; torch keeps such memory and lends it again.
+    """
+    device = next(iter(found.values())).device
+    if device.type != "cuda":
+        return found, lambda: None
+    torch = require("torch", extra="torch")
+    there = {name: torch.empty_like(part, device="cpu", pin_memory=True) for name, part in found.items()}
+    for name, part in found.items():
+        there[name].copy_(part, non_blocking=True)
+    copied = torch.cuda.Event()
+    copied.record(torch.cuda.current_stream(device))
+    return there, copied.synchronize

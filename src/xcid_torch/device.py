@@ -6,11 +6,11 @@ once is computed on the host and sent to the device; after that only the rows go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain, starmap
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +37,8 @@ from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, fields
 from xcid.setup import Setup
 from xcid.table import labels
-from xcid_torch._network import halved, one_home
+from xcid_torch._network import begin_copying, halved, one_home, sent
 
-T = TypeVar("T")
 ROWS = 131_072  # at a time
 
 
@@ -83,34 +82,39 @@ class Device:
             return halved(lambda at: _block(task, rows[at], which[at]), np.arange(len(rows)))
 
         def explain(some: Array) -> records.Explanation:
-            whole, done = dict[str, Array](), 0
+            whole, done, stored = dict[str, Array](), 0, list[Future[None]]()
             parts = [some[part] for part in slices(len(some), self.rows)]
-            ahead = pool.map(which, parts)  # the device works
-            each = zip(parts, ahead, strict=True)
-            for found in _one_late(chain.from_iterable(starmap(blocks, each))):
-                if not bool(found.pop("is_finite").all()):  # the device has to be waited for here, not earlier
-                    raise ModelError("the module's outputs are not finite")
-                for name, part in found.items():
-                    if name not in whole:
-                        whole[name] = np.empty((len(some), *part.shape[1:]))
-                    torch.from_numpy(whole[name][done : done + len(part)]).copy_(part)
-                done += len(part)
+            each = zip(parts, hashing.map(which, parts), strict=True)  # ahead: the device works
+            for found in chain.from_iterable(starmap(blocks, each)):
+                for one in stored[-2:-1]:  # two blocks at a time wait for the host
+                    one.result()
+                stored.append(storing.submit(_store, *begin_copying(found), whole, done, len(some)))
+                done += len(found["outputs"])
+            for one in stored:
+                one.result()
             return _explanation(setup, some, seed, whole)
 
-        with evaluating(setup.subject.model), torch.no_grad(), ThreadPoolExecutor(1) as pool:
+        with (
+            evaluating(setup.subject.model),
+            torch.no_grad(),
+            ThreadPoolExecutor(1) as hashing,
+            ThreadPoolExecutor(1) as storing,
+        ):
             background = explainer.space.background[: pipeline.REFERENCE_ROWS]
             pieces = filled(isolated(explain, rows), lambda: isolated(explain, background))
         explanation = Explanation.concatenate(pieces) if len(pieces) > 1 else pieces[0]
         return Explanation.of(pipeline.checked(setup, replace(explanation, index=labels(X, len(rows)))))
 
 
-def _one_late(items: Iterable[T]) -> Iterator[T]:
-    """The same items, each after the next has been begun: the device works while the host waits for the last one."""
-    before: list[T] = []
-    for item in items:
-        yield from before
-        before = [item]
-    yield from before
+def _store(found: dict[str, Any], wait: Callable[[], None], whole: dict[str, Array], start: int, n_rows: int) -> None:
+    """Put what was found of a block of rows in its place, once it is on the host."""
+    wait()
+    if not bool(found.pop("is_finite").all()):
+        raise ModelError("the module's outputs are not finite")
+    for name, part in found.items():
+        if name not in whole:
+            whole[name] = np.empty((n_rows, *part.shape[1:]))
+        require("torch", extra="torch").from_numpy(whole[name][start : start + len(part)]).copy_(part)
 
 
 def _block(task: Callable[[int], _Task], rows: Array, which: Integers) -> dict[str, Any]:
@@ -166,7 +170,7 @@ class _Task:
 
     def send(self, array: Any) -> Any:
         """Bring an array to the device."""
-        return self.torch.as_tensor(np.ascontiguousarray(array), device=self.device)
+        return sent(array, self.device)
 
     def __call__(self, rows: Any) -> dict[str, Any]:
         torch, n_samples = self.torch, len(self.taken)

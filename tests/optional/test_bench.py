@@ -265,11 +265,11 @@ class TestSizes:
 
     def test_what_grows_faster_than_its_size_is_named(self):
         lines = [("10", 1.0, 1.0, 100.0), ("100", 11.0, 20.0, None), ("1,000", 100.0, 100.0, 9_999.0)]
-        said = sizes.name_stretches([10, 100, 1_000], lines)
+        said = sizes.name_stretches([10, 100, 1_000], lines, is_rows=False)
         assert said == "More than linear: s, set-up and first row from 10 to 100 (exponent 1.3)."
 
     def test_no_time_left(self):
-        assert sizes._of_process("rows", 10, 0.0) == (None, None, None)
+        assert sizes._of_process("rows", 10, 0.0) == (None, None, None, None)
 
 
 def test_whole_runs_are_done_by_this_version_alone_outside_a_checkout(record):

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from xcid.records import Array, Flags, Integers
 
@@ -139,15 +138,19 @@ def student_quantile(freedom: Array, share: float) -> Array:
 @functools.cache
 def _coefficients(share: float) -> list[float]:
     """Of Chebyshev polynomials of 2 / freedom - 1."""
+    from scipy.special import stdtrit  # late, as below: a fifth of what a run that is finished takes
+
     part = np.polynomial.chebyshev.chebpts1(DEGREE + 1)
-    found = np.polynomial.chebyshev.chebfit(part, special.stdtrit(2 / (part + 1), share), DEGREE)
+    found = np.polynomial.chebyshev.chebfit(part, stdtrit(2 / (part + 1), share), DEGREE)
     return [float(one) for one in found]
 
 
 def student_tails(freedom: Array, size: Array) -> Array:
     """The share of Student's distribution that is at least so large, on either side."""
     if isinstance(size, np.ndarray):
-        return 2 * special.stdtr(freedom, -size)
+        from scipy.special import stdtr
+
+        return 2 * stdtr(freedom, -size)
     return _incomplete_beta(freedom / 2, freedom / (freedom + size**2), size**2 / (freedom + size**2))
 
 

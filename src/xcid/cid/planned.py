@@ -8,7 +8,7 @@ complements. So a feature that the model ignores is distributed alike in C+ and 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from scipy import sparse
@@ -156,9 +156,9 @@ def _masses(part: Counted, positive: Array) -> tuple[Array, Array]:
 
 def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
     """The two densities of one column of one row."""
-    part = _only(part, int(np.flatnonzero(part.columns == column)[0]))
-    slots, own = part.slots, cloud.origin[row, part.columns]
-    positive = cloud.positive[[row], : 2 * part.counter.shape[1]]
+    whole, plan, at = part, cast(Plan, cloud.plan), int(np.flatnonzero(part.columns == column)[0])
+    part = plan.once(("one of", id(part), at), lambda _: _only(whole, at))  # reports draw every feature of every row
+    slots, own, positive = part.slots, cloud.origin[row, part.columns], cloud.positive[[row], : 2 * len(plan.masks)]
     p, q, widths = (curve[0, 0] for curve in _curves(part, positive, cloud.origin[[row]]))
     cells = slots.first[0] + slots.width[0] * (np.arange(len(slots.smoothing)) + 0.5)
     points, is_atom = np.concatenate([own, slots.atoms[0], cells]), np.arange(len(p)) <= slots.atoms.shape[1]

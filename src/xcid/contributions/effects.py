@@ -80,8 +80,11 @@ def prepare_effects(plan: Plan, discrete: Flags) -> EffectRegression:
     signs = np.where(plan.masks[:, free], 1.0, -1.0)
     columns = signs[:, owner] * (values - mean)
     solved = solution(columns, penalty * pairs)
-    own = columns[:, :n_free]
-    influence = -(solved[:, :n_free] + (own - solved @ (columns.T @ own)) / pairs)
+    own, least = columns[:, :n_free], solved[:, :n_free]
+    if len(owner) > pairs:  # what they leave of the signs, which have one penalty, is the solution times the penalty
+        influence = -least * (1 + penalty[0])
+    else:
+        influence = -(least + (own - solved @ (columns.T @ own)) / pairs)
     reach, size = influence, hadamard_order(len(plan.free))
     if len(alone):  # the bends that are taken from them and from the rest are measured by the differences, too
         reach = (4 * influence + solved @ (bends * (alone.mean(axis=0) + rest.mean(axis=0) - 2 * mean)[:, None])) / 6

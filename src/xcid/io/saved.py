@@ -15,14 +15,15 @@ from xcid.errors import InvalidFile, MissingDependency
 from xcid.io import documents, tables
 from xcid.io.writers import replacing
 from xcid.outcomes import Outcome
-from xcid.records import Array, Density, Explanation, Perturbations, Plan, fields, with_details
+from xcid.records import Density, Explanation, Perturbations, Plan, fields, with_details
+from xcid.records.kept import WEIGHTS, in_single
 
 VERSION = 4
 NONE = "not a saved explanation, or it is damaged"
 CLOUD, PLAN = "cloud_", "cloud_plan_"  # what the names of their arrays begin with
 LEAST = CLOUD + "least"
 DONORS = ("values", "alone", "rest")
-WEIGHTS = ("positive", "negative")  # in single precision; the second ones are left out where they follow from the first
+# Weights are in single precision; those in C- are left out where they follow from those in C+.
 # Of the plan that samples follow from its background is left out, and so is what the model predicted: no score is
 # computed again from a file.
 _PLAN = ("masks", "free", "fitted", "values", "alone", "rest")
@@ -75,7 +76,7 @@ def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
         if not all(isinstance(plan, Plan) for plan in cloud.plans):
             cloud = replace(cloud, given=cloud.samples, plans=(), follows=None)
         arrays |= {CLOUD + name: getattr(cloud, name) for name in _CLOUD if getattr(cloud, name) is not None}
-        arrays |= {CLOUD + name: _in_single(arrays[CLOUD + name]) for name in WEIGHTS}
+        arrays |= {CLOUD + name: in_single(arrays[CLOUD + name]) for name in WEIGHTS}
         if np.array_equal(cloud.negative, 1 - cloud.positive):
             del arrays[CLOUD + "negative"]
         arrays |= {} if cloud.least is None else {LEAST: np.array(cloud.least)}
@@ -84,12 +85,6 @@ def _write_archive(explanation: Explanation, file: BinaryIO) -> None:
             arrays |= {PLAN + name: part for name, part in _number_rows(plans).items()}
     header = documents.head(explanation) | {"version": VERSION}
     np.savez_compressed(file, **arrays, header=np.array(json.dumps(header)))
-
-
-def _in_single(weights: Array) -> Array:
-    """Weights in half the room, each on its side of one half."""
-    single, half = weights.astype(np.float32), np.float32(0.5)
-    return np.where(weights > 0.5, np.maximum(single, np.nextafter(half, np.float32(1))), np.minimum(single, half))
 
 
 def _number_rows(plans: dict[str, Any]) -> dict[str, Any]:

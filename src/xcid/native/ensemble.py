@@ -11,7 +11,7 @@ import numpy as np
 from xcid.native.models import Link
 from xcid.records import Array, Flags, Integers
 
-MOST_NODES = 2**18  # of an ensemble: calling larger ones is faster
+MOST_NODES = 2**20  # of an ensemble: a program of more takes seconds and hundreds of MB
 MOST_TREES, MOST_SUMS = 2**15, 2**12  # likewise
 Rounding: TypeAlias = Callable[[Array], Array]
 """From rows to rows as the model sees them."""

@@ -157,6 +157,8 @@ class Walk:
 
 
 FEWEST_ROWS = 8  # at a time, for which NumPy's form is faster than asking
+LARGE = 2**18  # nodes whose program takes so long to write that it is not written for fewer rows
+ROWS_OF_LARGE = 16  # of a plan
 STEPS = 8  # of a tree and a row that take NumPy as long as the tree's own answers
 
 
@@ -186,7 +188,9 @@ class Trees:
 
     @property
     def fewest_rows(self) -> int:
-        """Rows for which this is faster than asking."""
+        """Rows for which this is faster than asking, and worth writing the program."""
+        if self.is_large and (loaded() is None or "program" not in vars(self)):
+            return sys.maxsize if loaded() is None else ROWS_OF_LARGE
         if self.program is None:
             return sys.maxsize
         if loaded() is not None:
@@ -197,7 +201,12 @@ class Trees:
     @property
     def is_quick(self) -> bool:
         """Whether many more samples are read in the time that the model would take to answer for some."""
-        return not self.ensemble.quickly and self.program is not None
+        return not (self.ensemble.quickly or self.is_large) and self.program is not None
+
+    @property
+    def is_large(self) -> bool:
+        """Whether its program takes a second or two to write, which some hundred rows win back."""
+        return len(self.walk.feature) > LARGE
 
     def planned(self, part: Part) -> Callable[[Array], Array] | None:
         """From (n, m) cells to the outputs of all samples of a plan; None where its sets take too much memory."""

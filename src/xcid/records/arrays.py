@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -78,7 +78,7 @@ class DensityPair:
 
     def __getitem__(self, index: Any) -> DensityPair:
         """Select from the leading axes."""
-        return DensityPair(*(getattr(self, each.name)[index] for each in fields(self)))
+        return DensityPair(self.points[index], self.p[index], self.q[index], self.weights[index], self.atoms[index])
 
     def compact(self) -> DensityPair:
         """Drop the unused places of a single pair and sort the rest by value."""

@@ -17,19 +17,21 @@ from dataclasses import replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from xcid import _faults as faults
 from xcid._require import one_core_each
 from xcid.errors import InvalidFile, XcidError
-from xcid.explainer import Explainer
-from xcid.explanation import Explanation
 from xcid.frames import to_columns
 from xcid.io.rows import Chunk
 from xcid.io.writers import FORMATS, Columns, replacing
-from xcid.pipeline import Blocks, explain_block
 from xcid.records import Array, Failure
 from xcid.runs.folder import SUFFIX, FileFingerprint, verify_unchanged
+
+if TYPE_CHECKING:
+    from xcid.explainer import Explainer
+    from xcid.explanation import Explanation
+    from xcid.pipeline import Blocks
 
 
 class Task(NamedTuple):
@@ -80,6 +82,8 @@ class ChunkFailed(NamedTuple):
 def serve(connection: Connection, task: Task) -> None:
     """Explain chunks until there are no more, or nobody is left who wants them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it reaches every process of a terminal: the first one decides
+    from xcid.pipeline import explain_block  # late: a run that is finished needs none of it
+
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     warnings.simplefilter("ignore")  # the first process has said it
     with contextlib.suppress(EOFError, OSError):

@@ -48,6 +48,8 @@ class Sweep(NamedTuple):
     what: str
     fixed: str
     make: Callable[[int], Job]
+    is_rows: bool = False  # whether it is the rows of a call that grow
+    is_read: bool = False  # whether the model is one that is read from inside
 
 
 def _rows(size: int) -> Job:
@@ -55,7 +57,7 @@ def _rows(size: int) -> Job:
 
 
 def _columns(size: int) -> Job:
-    n_rows = int(np.clip(20_000 // size, 4, 200))
+    n_rows = int(np.clip(20_000 // size, 20, 200))  # of fewer, each bears more of what a call takes for all
     return Job(linear(size), cloud_of(N_REFERENCE, size, seed=1), cloud_of(n_rows + 1, size))
 
 
@@ -78,11 +80,13 @@ def _classes(size: int) -> Job:
 
 
 SWEEPS = {
-    "rows": Sweep("rows in a call", f"a function of {N_COLUMNS} columns", _rows),
+    "rows": Sweep("rows in a call", f"a function of {N_COLUMNS} columns", _rows, is_rows=True),
     "columns": Sweep("columns", f"a function, {N_REFERENCE} reference rows", _columns),
     "reference": Sweep("reference rows", "a function of 20 columns", _reference),
-    "trees": Sweep("trees", f"gradient boosting of {N_COLUMNS} columns, 1,000 reference rows", _trees),
-    "classes": Sweep("classes", f"a forest of 100 trees, {N_COLUMNS} columns, 1,000 reference rows", _classes),
+    "trees": Sweep("trees", f"gradient boosting of {N_COLUMNS} columns, 1,000 reference rows", _trees, is_read=True),
+    "classes": Sweep(
+        "classes", f"a forest of 100 trees, {N_COLUMNS} columns, 1,000 reference rows", _classes, is_read=True
+    ),
 }
 
 
@@ -90,30 +94,42 @@ def sizes(extent: Extent) -> Iterator[Figure | Table]:
     """Measure every size, until the time of the step is spent."""
     began = time.perf_counter()
     for key, sweep in SWEEPS.items():
-        asked, lines = getattr(extent, f"sized_{key}"), list[tuple[Cell, ...]]()
+        asked, lines, called = getattr(extent, f"sized_{key}"), list[tuple[Cell, ...]](), list[str]()
         for size in asked:
             left = MOST_SECONDS - (time.perf_counter() - began)
-            lines.append((f"{size:,}", *_of_process(key, size, left)))
+            *figures, is_read = _of_process(key, size, left)
+            lines.append((f"{size:,}", *figures))
+            called += [f"{size:,}"] if sweep.is_read and is_read == 0 else []
         note = f"{sweep.fixed[:1].upper()}{sweep.fixed[1:]}, default settings; a process for each line. "
-        yield Table(f"{TITLE}{sweep.what}", (sweep.what, *HEAD), tuple(lines), note + name_stretches(asked, lines))
+        note += name_stretches(asked, lines, sweep.is_rows)
+        note += f" Called, since it cannot be read from inside: the model of {', '.join(called)}." if called else ""
+        yield Table(f"{TITLE}{sweep.what}", (sweep.what, *HEAD), tuple(lines), note)
 
 
-def name_stretches(asked: Sequence[int], lines: Sequence[Sequence[Cell]]) -> str:
-    """Say between which sizes something grows faster than the size; the time of a call is that of a row, times rows.
+def name_stretches(asked: Sequence[int], lines: Sequence[Sequence[Cell]], is_rows: bool) -> str:
+    """Say between which sizes something grows faster than the size; where rows grow, so does a call of them all.
 
     Examples
     --------
-    >>> name_stretches([10, 100], [("10", 1.0, 2.0, 90.0), ("100", 20.0, 2.0, 95.0)])
+    >>> lines = [("10", 1.0, 2.0, 90.0), ("100", 20.0, 2.0, 95.0)]
+    >>> name_stretches([10, 100], lines, is_rows=False)
     'More than linear: ms a row from 10 to 100 (exponent 1.3).'
+
+    A row that takes half as long again among ten times as many is more than linear, too:
+
+    >>> name_stretches([1_000, 10_000], [("1,000", 0.15, 2.0, 90.0), ("10,000", 0.225, 2.0, 90.0)], is_rows=True)
+    'More than linear: ms a row, times rows, from 1,000 to 10,000 (exponent 1.2).'
     """
     found = []
     for at, what in enumerate(HEAD, start=1):
+        times_rows = is_rows and at == 1
         for (small, large), (before, after) in zip(pairwise(asked), pairwise(lines), strict=True):
             one, other = before[at], after[at]
             if isinstance(one, float) and isinstance(other, float) and one > 0:
-                exponent = math.log(other / one) / math.log(large / small)
+                exponent = math.log(other / one) / math.log(large / small) + times_rows
                 if exponent > FLAT:
-                    found.append(f"{what} from {small:,} to {large:,} (exponent {number(round(exponent, 1))})")
+                    said = f"{what}, times rows," if times_rows else what
+                    found.append(f"{said} from {small:,} to {large:,} (exponent {number(round(exponent, 1))})")
     return f"More than linear: {'; '.join(found)}." if found else "Nothing grows more than linearly."
 
 
@@ -131,12 +147,12 @@ def _of_process(key: str, size: int, seconds: float) -> tuple[float | None, ...]
             timeout=max(1, seconds),
         )
     except subprocess.TimeoutExpired:
-        return (None, None, None)
+        return (None, None, None, None)
     return tuple(json.loads(done.stdout))
 
 
 def measure(key: str, size: int) -> list[float | None]:
-    """Milliseconds a row, seconds of the set-up and the first row, and MB of this process at most."""
+    """Milliseconds a row, seconds of set-up and first row, MB of this process at most, 1 if the model was read."""
     job = SWEEPS[key].make(size)
     start = time.process_time()
     explainer = Explainer(job.model, job.reference)
@@ -145,4 +161,5 @@ def measure(key: str, size: int) -> list[float | None]:
     explainer(job.rows[1:])
     again = time.process_time()
     explainer(job.rows[1:])
-    return [1e3 * (time.process_time() - again) / (len(job.rows) - 1), ready - start, peak()]
+    spent, is_read = time.process_time() - again, explainer.setup.subject.predict.native is not None
+    return [1e3 * spent / (len(job.rows) - 1), ready - start, peak(), float(is_read)]

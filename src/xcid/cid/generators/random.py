@@ -14,7 +14,7 @@ from xcid.records import Array, Flags, Integers, Perturbations, Unsigned
 from xcid.table import FeatureSpace
 from xcid.table.features import step_range
 
-MOST_DRAWS = 2**20  # changes drawn at a time, over some rows of a block
+MOST_DRAWS = 2**16  # changes drawn at a time, over some rows of a block: more would be fresh memory again and again
 AT_ONCE = 1 / 2  # of a deck is dealt where an earlier one was not enough: most of it will be needed
 
 
