@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -35,27 +36,34 @@ MODELS = {
     "a number": lambda X: 100 * X[:, 0] - 30 * X[:, 1] * X[:, 2] + 400,
     "labels": lambda X: np.where(chance(X) > 0.5, "yes", "no"),
 }
+NAMED = {"module": ["price"], "logit": ["no", "yes"]}  # what is said of the module's one number
 
 
 def module():
-    """A torch module that returns one logit."""
+    """A torch module that returns one number."""
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1)).double().eval()
 
 
 def model_of(name):
-    return module() if name == "module" else MODELS[name]
+    return module() if name in NAMED else MODELS[name]
 
 
-@pytest.fixture(params=[*MODELS, "module"])
+def taken_for_a_logit(name):
+    return pytest.warns(xcid.XcidWarning, match="for the logit") if name == "logit" else nullcontext()
+
+
+@pytest.fixture(params=[*MODELS, *NAMED])
 def name(request):
     return request.param
 
 
 @pytest.fixture
 def found(name):
-    return xcid.Explainer(model_of(name), TABLE, feature_names=NAMES)(TABLE[:5])
+    with taken_for_a_logit(name):
+        explainer = xcid.Explainer(model_of(name), TABLE, feature_names=NAMES, class_names=NAMED.get(name))
+    return explainer(TABLE[:5])
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -100,13 +108,16 @@ def test_in_a_report(found, tmp_path):
 
 
 def test_in_the_app(name):
-    session = Session(model_of(name), TABLE, TABLE[:5])
-    described = session.describe()
-    cells, question = described["rows"][1]["cells"], described["questions"][0]
-    asked = {part: question[part] for part in ("kind", "half_width") if part in question}
-    body = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "question": asked, "target": 0, "feature": 0}
-    answer = session.explain(json.dumps(body).encode())
-    due = xcid.Explainer(model_of(name), TABLE)(np.array([cells], dtype=float)).values[0]
+    session = Session(model_of(name), TABLE, TABLE[:5], class_names=NAMED.get(name))
+    with taken_for_a_logit(name):
+        described = session.describe()
+        cells, question = described["rows"][1]["cells"], described["questions"][0]
+        asked = {part: question[part] for part in ("kind", "half_width") if part in question}
+        known = {"question": asked, "target": 0, "feature": 0}
+        body = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], **known}
+        answer = session.explain(json.dumps(body).encode())
+        explainer = xcid.Explainer(model_of(name), TABLE, class_names=NAMED.get(name))
+    due = explainer(np.array([cells], dtype=float)).values[0]
     assert np.allclose(np.array(answer["row"]["score"]) * answer["unit"], due, atol=answer["unit"])
 
 
