@@ -132,8 +132,9 @@ def test_a_group_has_its_plain_d1_beside_features_with_limits():
     assert np.isfinite(found.upper[:, ~is_group]).all()
 
 
-def test_flips_alone_is_what_intervention_finds():
-    cloud = cloud_of(1_000, 0)
+@pytest.mark.parametrize("n", [1_000, 12_000])
+def test_flips_alone_is_what_intervention_finds(n):
+    cloud = cloud_of(n, 0)
     found = flips_alone(cloud)
     sides = model(ROWS) > 0.5
     for feature in range(9):
@@ -145,15 +146,18 @@ def test_flips_alone_is_what_intervention_finds():
     assert (found[:, IGNORED] == 0).all()
 
 
-@pytest.mark.parametrize(("n", "n_alone"), [(1_000, 8), (2_999, 8), (3_000, 16), (8_000, 16)])
+@pytest.mark.parametrize(
+    ("n", "n_alone"), [(1_000, 8), (2_999, 8), (3_000, 16), (8_000, 16), (12_000, 32), (30_000, 64)]
+)
 def test_features_take_more_values_alone_where_these_are_cheap(n, n_alone):
     assert len(cloud_of(n, 0, ROWS[:1]).plan.alone) == n_alone
 
 
-def test_many_features_take_as_few_values_alone_as_ever():
-    space = FeatureSpace.of(RNG.normal(size=(50, 21)))
-    plan = Balanced(3_000).draw(space, run_key(0)).plan
-    assert len(plan.alone) == 8
+@pytest.mark.parametrize(("n", "d", "n_alone"), [(3_000, 21, 8), (12_000, 40, 16), (12_000, 80, 8)])
+def test_many_features_take_fewer_values_alone(n, d, n_alone):
+    space = FeatureSpace.of(RNG.normal(size=(50, d)))
+    plan = Balanced(n).draw(space, run_key(0)).plan
+    assert len(plan.alone) == n_alone
 
 
 def test_more_features_than_there_are_blocks_for_have_the_plain_distance():
