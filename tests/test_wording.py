@@ -196,6 +196,15 @@ class TestWhatItHangsOn:
             "nothing else changed, the decision would be different."
         )
 
+    def test_little_done_needs_two_of_eight_values(self, one):
+        (first,) = self.told(one, [0.002, -0.2, 0.3], [0.125, 0.0, np.nan])[:1]
+        assert first == (
+            "With 13% of the usual values of first that were tried, nothing else changed, the decision would be "
+            "different."
+        )
+        (first,) = self.told(one, [0.002, -0.2, 0.3], [0.25, 0.0, np.nan])[:1]
+        assert "first has hardly moved the output (+0.002), but with 25%" in first
+
     def test_much_done_and_nothing_decided(self, one):
         told = self.told(one, [-0.45, 0.2, 0.1], [0.0, 0.1, 0.2])
         assert told[-1] == (

@@ -192,3 +192,23 @@ def test_pairs_that_are_blocks_need_no_sums(n_functions):
     without = chance.block_sums(functions[:, : chance.TESTED], alone, 1)
     for one, other in zip(short, chance.of_blocks(1, functions, without, residuals, own), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_votes_tie_the_decision_is_the_class_that_the_model_names(classes):
+    """The first of those with as many votes, as ``predict`` has it."""
+
+    def vote(X):
+        votes = np.digitize(X[:, :4], [-0.3, 0.7][: classes - 1])
+        return np.stack([np.mean(votes == name, axis=1) for name in range(classes)], axis=1)
+
+    found, n_ties = xcid.Explainer(vote, TABLE)(TABLE[:60]), 0
+    for row in range(60):
+        alone, one = found.cloud[row : row + 1].plan.alone, TABLE[row]
+        changed = np.repeat(one[None], alone.size, axis=0)
+        changed[np.arange(alone.size), np.tile(np.arange(9), len(alone))] = alone.ravel()
+        votes = np.sort(vote(changed), axis=1)
+        n_ties += np.sum(votes[:, -1] == votes[:, -2])
+        flips = (vote(changed).argmax(axis=1) != vote(one[None]).argmax()).reshape(alone.shape)
+        np.testing.assert_array_equal(found.flips_alone[row], flips.mean(axis=0))
+    assert n_ties > 50
