@@ -9,6 +9,7 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import RidgeClassifier
 
 import xcid
 from xcid.app import Session
@@ -146,7 +147,25 @@ def test_as_the_command_writes_it(kind, tmp_path, capsys):
     typed = ["explain", "--reference", tmp_path / "table.csv", "--target", "y", "--train", "forest", "--rows", "0:5"]
     assert main([str(part) for part in [*typed, "--out", tmp_path / "out.csv"]]) == 0
     written, usual = pd.read_csv(tmp_path / "out.csv"), table.drop(columns="y")
-    due = xcid.Explainer(train(table, "y", "forest", 0).model, usual)(usual.iloc[:5])
+    check_written(written, xcid.Explainer(train(table, "y", "forest", 0).model, usual)(usual.iloc[:5]))
+
+
+@pytest.mark.parametrize("kind", ["labels", *NAMED])
+def test_as_the_command_writes_it_of_a_model_in_a_file(kind, tmp_path):
+    joblib, table = pytest.importorskip("joblib"), pd.DataFrame(TABLE, columns=NAMES)
+    model = RidgeClassifier().fit(table, chance(TABLE) > 0.5) if kind == "labels" else module()
+    joblib.dump(model, tmp_path / "model.joblib")
+    table.to_csv(tmp_path / "table.csv", index=False)
+    named = ["--class-names", ",".join(NAMED[kind])] if kind in NAMED else []
+    typed = ["explain", tmp_path / "table.csv", "--model", tmp_path / "model.joblib", "--unsafe-pickle", *named]
+    assert main([str(part) for part in [*typed, "--rows", "0:5", "--out", tmp_path / "out.csv"]]) == 0
+    with taken_for_a_logit(kind):
+        explainer = xcid.Explainer(model, table, class_names=NAMED.get(kind))
+    check_written(pd.read_csv(tmp_path / "out.csv"), explainer(table[:5]))
+
+
+def check_written(written, due):
     for column, part in (("value", due.values), ("importance", due.importance)):
         assert np.allclose(written[column].to_numpy().reshape(part.shape), part, rtol=0, atol=1e-9)
     assert np.allclose(written["base_value"].to_numpy()[::4], due.base_values, rtol=0, atol=1e-9)
+    assert (written["unit"] == due.unit).all()
