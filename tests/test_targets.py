@@ -99,6 +99,19 @@ def test_scores_of_classes_have_no_number_in_the_first_line():
     assert f"predicted class {due.argmax()} ({due.max():.2f});" in bars(quiet)
 
 
+def test_a_probability_below_0_by_rounding_is_0():
+    """Forests of ONNX have such ones, in single precision."""
+
+    def share(X):
+        second = np.clip(X["a"].to_numpy(np.float32), 0, 1)
+        return np.column_stack([np.where(second == 1, -1e-7, 1 - second), second]).astype(np.float32)
+
+    found = xcid.Explainer(share, TABLE)(TABLE)
+    assert found.outputs.min() == 0
+    assert np.allclose(found.outputs, share(TABLE), atol=2e-7)
+    assert found.scale in ("probability", "log_odds")
+
+
 class TestOneLogit:
     """One number a row is the logit of the second of two classes, where these are named."""
 

@@ -13,7 +13,7 @@ from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.errors import ModelError, XcidError
 from xcid.models.libraries import ADAPTERS, Adapted, is_instance
-from xcid.models.tables import NEAR, USUAL_NAMING, Cells, Naming, Reader, as_trained, choose_reader
+from xcid.models.tables import USUAL_NAMING, Cells, Naming, Reader, as_trained, choose_reader
 from xcid.records import Array, Flags, Plan
 from xcid.table import FeatureSpace
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MIXED = 220  # mixtures of reference rows that are read and predicted
 FEW = 16  # rows that are predicted again where no digest tells whether a model has changed
 TRIED = 22  # rows that are predicted three times: together, together again, and in parts
+NEAR = 1e-6  # relative to the largest output
 LARGEST = 1e38  # cells that single precision holds
 EXACT = 1e-9  # the same, of a model that is read from inside
 RANDOM = (
@@ -239,6 +240,12 @@ def see(model: Any, predict: Predictor, space: FeatureSpace) -> Array | None:
         return predict.deciding(model, space)(space.rows[thinned(len(space.rows), FEW)])
     except Exception:  # a model that fails fails again when it is called in earnest
         return None
+
+
+def is_near(found: Array, known: Array, precision: float) -> bool:
+    """Whether (n, k) outputs are the same but for rounding, of a model of some machine precision."""
+    gap, most = np.abs(found - known), np.fmax(np.abs(found), np.abs(known)).max(axis=0)
+    return bool(np.all(gap <= max(NEAR, 100 * precision) * most))
 
 
 def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: int, precision: float) -> None:

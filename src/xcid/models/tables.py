@@ -12,13 +12,12 @@ from scipy.special import expit, softmax
 
 from xcid._check import meant, position_of, shown, warn
 from xcid.errors import InvalidParameter, ModelError
-from xcid.outcomes.classes import OTHER_LABEL, are_shares, renamed
+from xcid.outcomes.classes import BELOW, OTHER_LABEL, are_shares, renamed
 from xcid.records import Array
 from xcid.table import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 MOST_OUTPUTS = 2**12  # of a model
-NEAR = 1e-6  # relative to the largest output
 LOGITS = (
     "the module's outputs are no probabilities: they are taken for logits, and their softmax for the probabilities; "
     "end the module with a softmax of its own to say so"
@@ -175,7 +174,11 @@ def reader(model: Any, predictions: Cells) -> Reader:
                 "explanation is about one of them: choose it by target=0, 1, ..., or by name with class_names=[...], "
                 "the names of all; on the command line by --target NAME --class-names A,B --drop OTHERS"
             )
-        return _of_columns(predictions.shape, classes)
+        found = _of_columns(predictions.shape, classes)
+        is_rounded = (
+            several and predictions.dtype.kind == "f" and bool(predictions.min() < 0) and are_shares(predictions)
+        )
+        return replace(found, read=partial(_rounded_shares, predictions.shape[1])) if is_rounded else found
     if predictions.dtype.kind != "f" or classes is not None:
         return _of_labels(predictions)
     numbers = _floats(_one_column(predictions))
@@ -245,6 +248,12 @@ def _columns(n_columns: int, predictions: Cells) -> Array:
     return _floats(predictions)
 
 
+def _rounded_shares(n_columns: int, predictions: Cells) -> Array:
+    """Probabilities, some of which are less than 0 by rounding: ONNX has such ones of forests."""
+    shares = _columns(n_columns, predictions)
+    return np.where((shares < 0) & (shares >= -BELOW), 0.0, shares)
+
+
 def _of_labels(predictions: Cells) -> Reader:
     """Labels become indicators; a label that the reference data never got has a column of its own at the end."""
     try:
@@ -289,9 +298,3 @@ def _floats(predictions: Cells) -> Array:
         return predictions.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ModelError(f"the model's outputs are not numbers but {predictions.dtype}: {error}") from error
-
-
-def is_near(found: Array, known: Array, precision: float) -> bool:
-    """Whether (n, k) outputs are the same but for rounding, of a model of some machine precision."""
-    gap, most = np.abs(found - known), np.fmax(np.abs(found), np.abs(known)).max(axis=0)
-    return bool(np.all(gap <= max(NEAR, 100 * precision) * most))

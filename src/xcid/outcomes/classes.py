@@ -17,6 +17,7 @@ from xcid.records import Array, Integers
 TIE = 0.5  # the membership of what lies on both sides
 MOST_LEAST = 0.01
 CLOSE = 1e-6  # to a probability of 0
+BELOW = 1e-6  # that a probability may lie below 0, by rounding in single precision
 SUM_TOLERANCE = 0.02  # of probabilities, which add up to 1 as far as 8 bits tell
 SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the reference data never got
@@ -179,7 +180,7 @@ def are_probabilities(outputs: Array) -> bool:
 
 def are_shares(outputs: Array) -> bool:
     """Whether (N, k) outputs are probabilities of all classes there are: each row adds up to 1."""
-    return bool((outputs >= 0).all() and (np.abs(outputs.sum(axis=1) - 1) <= SUM_TOLERANCE).all())
+    return bool((outputs >= -BELOW).all() and (np.abs(outputs.sum(axis=1) - 1) <= SUM_TOLERANCE).all())
 
 
 def class_names(names: Sequence[str]) -> list[str]:
