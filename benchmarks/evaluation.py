@@ -32,6 +32,7 @@ SCRIPTS = {
     "ignored, wide": ["ignored.py", "--tables", "redundant", "skewed"],
     "sentences": ["sentences.py", "--rows", "15"],
     "sentences, other tables": ["sentences.py", "--rows", "25", "--cells", "0", "--keel", "second"],
+    "sentences, third tables": ["sentences.py", "--rows", "40", "--cells", "0", "--keel", "third"],
 }
 # Of tables that are not part of this package.
 FROM_FOLDER = (

@@ -24,8 +24,15 @@ That run failed in one place: "x has done much, and with none of its usual value
 as a reader takes it. It says "hardly any" since, and is judged by 10%, on other tables (``--keel second``) and once.
 Written before that run: a failure is the same as before, with 10% for this sentence.
 
+It failed by a hair in another: "x has hardly moved the output, but with 13% of ..." was true as worded in 64 of 66.
+What differs from the printed share are ties of forests, where `alone` counted no flip although the model names another
+class. Since, it counts what the model names, and that sentence is only said of a quarter of the values or more, two
+of eight. Judged on other files (``--keel third``), in none of which anything was looked at before, and once. Written
+before that run: a failure is the same as before, and more than 1% of cells that differ from the printed share.
+
 Run: python benchmarks/sentences.py --folder TABLES --rows 15
      python benchmarks/sentences.py --folder TABLES --rows 25 --cells 0 --keel second
+     python benchmarks/sentences.py --folder TABLES --rows 40 --cells 0 --keel third
 """
 
 from __future__ import annotations
@@ -53,6 +60,7 @@ from xcid.show.wording.rows import find_hangs
 KEEL = {
     "first": ("australian", "bands", "contraceptive", "saheart", "segment", "wisconsin"),
     "second": ("banana", "monk-2", "ring", "satimage", "sonar", "tae", "texture", "twonorm", "vowel"),
+    "third": ("hayes-roth", "led7digit", "letter", "optdigits", "titanic"),
 }
 REDRAWS, FEW, HARDLY, MOST_ROWS = 300, 0.05, 0.1, 1_000
 KINDS = ("With some of the usual values", "hardly moved, but with some", "done much, but hardly any")

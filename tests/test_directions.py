@@ -330,7 +330,7 @@ class TestNames:
 
     def test_a_regression_has_none(self):
         with pytest.raises(InvalidParameter, match="this is a regression"):
-            xcid.Explainer(logit, TABLE, class_names=["a", "b"])
+            xcid.Explainer(logit, TABLE, class_names=["a", "b", "c"])
 
     def test_rows_by_name(self):
         frame = pd.DataFrame(TABLE[:4], columns=list("abcde"), index=[553, 7, 9, 9])

@@ -73,7 +73,8 @@ class TestAnswers:
         assert outputs(lambda X: model.predict(X)).shape[1] == 2  # of a function, within [0, 1]
 
     def test_columns_of_a_function(self):
-        answers = outputs(lambda X: np.column_stack([np.zeros(len(X)), X[:, 0], X[:, 1]]))
+        with pytest.warns(xcid.XcidWarning, match="scores of 3 classes"):
+            answers = outputs(lambda X: np.column_stack([np.zeros(len(X)), X[:, 0], X[:, 1]]))
         assert np.array_equal(answers, np.column_stack([np.zeros(120), TABLE[:, 0], TABLE[:, 1]]))
 
     @pytest.mark.parametrize("kind", [list, pd.Series, pl.Series], ids=["list", "pandas", "polars"])
@@ -88,7 +89,7 @@ class TestAnswers:
             WithPredict(lambda X: np.where(np.asarray(X)[:, 0] > 0, "yes", "no")),
             lambda X: (np.asarray(X)[:, 0] > 0).astype(float),
             lambda X: (np.asarray(X)[:, :1] > 0).astype(float),
-            lambda X: np.column_stack([-np.asarray(X)[:, 0], np.asarray(X)[:, 0]]),
+            lambda X: np.column_stack([np.asarray(X)[:, 0] <= 0, np.asarray(X)[:, 0] > 0]),
         ],
         ids=["predict_proba", "predict", "n", "n-1", "n-2"],
     )

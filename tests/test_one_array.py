@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import RidgeClassifier
 
 import xcid
 from xcid.app import Session
@@ -35,27 +37,34 @@ MODELS = {
     "a number": lambda X: 100 * X[:, 0] - 30 * X[:, 1] * X[:, 2] + 400,
     "labels": lambda X: np.where(chance(X) > 0.5, "yes", "no"),
 }
+NAMED = {"module": ["price"], "logit": ["no", "yes"]}  # what is said of the module's one number
 
 
 def module():
-    """A torch module that returns one logit."""
+    """A torch module that returns one number."""
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1)).double().eval()
 
 
 def model_of(name):
-    return module() if name == "module" else MODELS[name]
+    return module() if name in NAMED else MODELS[name]
 
 
-@pytest.fixture(params=[*MODELS, "module"])
+def taken_for_a_logit(name):
+    return pytest.warns(xcid.XcidWarning, match="for the logit") if name == "logit" else nullcontext()
+
+
+@pytest.fixture(params=[*MODELS, *NAMED])
 def name(request):
     return request.param
 
 
 @pytest.fixture
 def found(name):
-    return xcid.Explainer(model_of(name), TABLE, feature_names=NAMES)(TABLE[:5])
+    with taken_for_a_logit(name):
+        explainer = xcid.Explainer(model_of(name), TABLE, feature_names=NAMES, class_names=NAMED.get(name))
+    return explainer(TABLE[:5])
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -100,13 +109,16 @@ def test_in_a_report(found, tmp_path):
 
 
 def test_in_the_app(name):
-    session = Session(model_of(name), TABLE, TABLE[:5])
-    described = session.describe()
-    cells, question = described["rows"][1]["cells"], described["questions"][0]
-    asked = {part: question[part] for part in ("kind", "half_width") if part in question}
-    body = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], "question": asked, "target": 0, "feature": 0}
-    answer = session.explain(json.dumps(body).encode())
-    due = xcid.Explainer(model_of(name), TABLE)(np.array([cells], dtype=float)).values[0]
+    session = Session(model_of(name), TABLE, TABLE[:5], class_names=NAMED.get(name))
+    with taken_for_a_logit(name):
+        described = session.describe()
+        cells, question = described["rows"][1]["cells"], described["questions"][0]
+        asked = {part: question[part] for part in ("kind", "half_width") if part in question}
+        known = {"question": asked, "target": 0, "feature": 0}
+        body = {"cells": cells, "own": cells, "frozen": [], "forbidden": [], **known}
+        answer = session.explain(json.dumps(body).encode())
+        explainer = xcid.Explainer(model_of(name), TABLE, class_names=NAMED.get(name))
+    due = explainer(np.array([cells], dtype=float)).values[0]
     assert np.allclose(np.array(answer["row"]["score"]) * answer["unit"], due, atol=answer["unit"])
 
 
@@ -135,7 +147,25 @@ def test_as_the_command_writes_it(kind, tmp_path, capsys):
     typed = ["explain", "--reference", tmp_path / "table.csv", "--target", "y", "--train", "forest", "--rows", "0:5"]
     assert main([str(part) for part in [*typed, "--out", tmp_path / "out.csv"]]) == 0
     written, usual = pd.read_csv(tmp_path / "out.csv"), table.drop(columns="y")
-    due = xcid.Explainer(train(table, "y", "forest", 0).model, usual)(usual.iloc[:5])
+    check_written(written, xcid.Explainer(train(table, "y", "forest", 0).model, usual)(usual.iloc[:5]))
+
+
+@pytest.mark.parametrize("kind", ["labels", *NAMED])
+def test_as_the_command_writes_it_of_a_model_in_a_file(kind, tmp_path):
+    joblib, table = pytest.importorskip("joblib"), pd.DataFrame(TABLE, columns=NAMES)
+    model = RidgeClassifier().fit(table, chance(TABLE) > 0.5) if kind == "labels" else module()
+    joblib.dump(model, tmp_path / "model.joblib")
+    table.to_csv(tmp_path / "table.csv", index=False)
+    named = ["--class-names", ",".join(NAMED[kind])] if kind in NAMED else []
+    typed = ["explain", tmp_path / "table.csv", "--model", tmp_path / "model.joblib", "--unsafe-pickle", *named]
+    assert main([str(part) for part in [*typed, "--rows", "0:5", "--out", tmp_path / "out.csv"]]) == 0
+    with taken_for_a_logit(kind):
+        explainer = xcid.Explainer(model, table, class_names=NAMED.get(kind))
+    check_written(pd.read_csv(tmp_path / "out.csv"), explainer(table[:5]))
+
+
+def check_written(written, due):
     for column, part in (("value", due.values), ("importance", due.importance)):
         assert np.allclose(written[column].to_numpy().reshape(part.shape), part, rtol=0, atol=1e-9)
     assert np.allclose(written["base_value"].to_numpy()[::4], due.base_values, rtol=0, atol=1e-9)
+    assert (written["unit"] == due.unit).all()

@@ -104,7 +104,7 @@ class TestAnswers:
         [
             ([0.2, 0.8], ("no", "yes"), "yes (0.80)"),
             ([1.0, 0.0], ("no", OTHER_LABEL), "no"),
-            ([-3.0, 12.3456], ("no", "yes"), "yes (12.3)"),
+            ([-3.0, 12.3456], ("no", "yes"), "yes"),
             ([1234.56], ("output",), "1235"),
             ([-123456.0], ("output",), "-123,456"),
             ([np.nan, 0.5], ("no", "yes"), "no output"),
@@ -195,6 +195,15 @@ class TestWhatItHangsOn:
             "first has hardly moved the output (+0.002), but with 50% of its usual values that were tried, "
             "nothing else changed, the decision would be different."
         )
+
+    def test_little_done_needs_two_of_eight_values(self, one):
+        (first,) = self.told(one, [0.002, -0.2, 0.3], [0.125, 0.0, np.nan])[:1]
+        assert first == (
+            "With 13% of the usual values of first that were tried, nothing else changed, the decision would be "
+            "different."
+        )
+        (first,) = self.told(one, [0.002, -0.2, 0.3], [0.25, 0.0, np.nan])[:1]
+        assert "first has hardly moved the output (+0.002), but with 25%" in first
 
     def test_much_done_and_nothing_decided(self, one):
         told = self.told(one, [-0.45, 0.2, 0.1], [0.0, 0.1, 0.2])

@@ -14,7 +14,7 @@ from xcid.cid.generators.search import Generator
 from xcid.cid.per_feature import Score
 from xcid.errors import InvalidParameter
 from xcid.explanation import Explanation
-from xcid.models.predictor import Naming
+from xcid.models.tables import Naming
 from xcid.outcomes import Outcome
 from xcid.pipeline import Apply
 from xcid.records import Density, Integers
@@ -56,7 +56,7 @@ class Explainer:
         What counts as a flip: an object of :mod:`xcid.outcomes` or a function. By default another predicted class, by
         its probability; for a regression a move of the output, by degrees.
     class_names : sequence of str or mapping, optional
-        What the classes are called, in the model's order or by its labels; or the targets of a regressor with several.
+        What classes are called, in the model's order or by its labels, or targets. Two make a logit of one number.
     target : int or str, optional
         Which one of several targets of a regressor is explained, by its place or by its name in ``class_names``.
     feature_names : sequence of str, optional

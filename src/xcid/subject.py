@@ -16,7 +16,8 @@ from xcid.contributions.scale import measure_reference
 from xcid.errors import ModelError
 from xcid.models import Predictor, agrees, is_near, names_for, see, wrap
 from xcid.models.libraries import trace
-from xcid.models.predictor import EXACT, TRIED, USUAL_NAMING, Naming
+from xcid.models.predictor import EXACT, TRIED
+from xcid.models.tables import USUAL_NAMING, Naming
 from xcid.records import Array, Density, Details, Explanation, Outcome
 from xcid.table import Constraints, Features, FeatureSpace, Kind, Rules
 

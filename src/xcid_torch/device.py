@@ -31,7 +31,7 @@ from xcid.errors import InvalidParameter, ModelError, XcidError
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.models.libraries import evaluating
-from xcid.models.tables import as_shares
+from xcid.models.tables import as_shares, both_of_logit
 from xcid.outcomes.classes import class_names
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Flags, Integers, Perturbations, Plan, fields
@@ -145,7 +145,8 @@ class _Task:
         if how.scale.name == "margins":
             raise InvalidParameter("margins are not computed on a device: call the explainer")
         self.module, self.n_outputs = subject.model, len(subject.output_names)
-        self.are_logits = getattr(subject.predict.read.read, "func", None) is as_shares
+        read = subject.predict.read.read
+        self.are_logits, self.is_logit = getattr(read, "func", None) is as_shares, read is both_of_logit
         self.device, self.dtype = one_home(self.module)
         self.outcome: Any = setup.outcome  # takes tensors as well
         self.plan, self.pairs, density = plan, len(plan.masks), setup.score.density
@@ -221,6 +222,8 @@ class _Task:
         answers = answers.reshape(len(rows), -1).to(self.torch.float64)
         if self.are_logits:
             answers = answers.softmax(1)
+        if self.is_logit:
+            answers = answers.sigmoid()
         if answers.shape[1] == 1 and self.n_outputs == 2:
             answers = self.torch.cat([1 - answers, answers], 1)
         return answers

@@ -132,8 +132,9 @@ def test_a_group_has_its_plain_d1_beside_features_with_limits():
     assert np.isfinite(found.upper[:, ~is_group]).all()
 
 
-def test_flips_alone_is_what_intervention_finds():
-    cloud = cloud_of(1_000, 0)
+@pytest.mark.parametrize("n", [1_000, 12_000])
+def test_flips_alone_is_what_intervention_finds(n):
+    cloud = cloud_of(n, 0)
     found = flips_alone(cloud)
     sides = model(ROWS) > 0.5
     for feature in range(9):
@@ -145,15 +146,18 @@ def test_flips_alone_is_what_intervention_finds():
     assert (found[:, IGNORED] == 0).all()
 
 
-@pytest.mark.parametrize(("n", "n_alone"), [(1_000, 8), (2_999, 8), (3_000, 16), (8_000, 16)])
+@pytest.mark.parametrize(
+    ("n", "n_alone"), [(1_000, 8), (2_999, 8), (3_000, 16), (8_000, 16), (12_000, 32), (30_000, 64)]
+)
 def test_features_take_more_values_alone_where_these_are_cheap(n, n_alone):
     assert len(cloud_of(n, 0, ROWS[:1]).plan.alone) == n_alone
 
 
-def test_many_features_take_as_few_values_alone_as_ever():
-    space = FeatureSpace.of(RNG.normal(size=(50, 21)))
-    plan = Balanced(3_000).draw(space, run_key(0)).plan
-    assert len(plan.alone) == 8
+@pytest.mark.parametrize(("n", "d", "n_alone"), [(3_000, 21, 8), (12_000, 40, 16), (12_000, 80, 8)])
+def test_many_features_take_fewer_values_alone(n, d, n_alone):
+    space = FeatureSpace.of(RNG.normal(size=(50, d)))
+    plan = Balanced(n).draw(space, run_key(0)).plan
+    assert len(plan.alone) == n_alone
 
 
 def test_more_features_than_there_are_blocks_for_have_the_plain_distance():
@@ -188,3 +192,23 @@ def test_pairs_that_are_blocks_need_no_sums(n_functions):
     without = chance.block_sums(functions[:, : chance.TESTED], alone, 1)
     for one, other in zip(short, chance.of_blocks(1, functions, without, residuals, own), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_votes_tie_the_decision_is_the_class_that_the_model_names(classes):
+    """The first of those with as many votes, as ``predict`` has it."""
+
+    def vote(X):
+        votes = np.digitize(X[:, :4], [-0.3, 0.7][: classes - 1])
+        return np.stack([np.mean(votes == name, axis=1) for name in range(classes)], axis=1)
+
+    found, n_ties = xcid.Explainer(vote, TABLE)(TABLE[:60]), 0
+    for row in range(60):
+        alone, one = found.cloud[row : row + 1].plan.alone, TABLE[row]
+        changed = np.repeat(one[None], alone.size, axis=0)
+        changed[np.arange(alone.size), np.tile(np.arange(9), len(alone))] = alone.ravel()
+        votes = np.sort(vote(changed), axis=1)
+        n_ties += np.sum(votes[:, -1] == votes[:, -2])
+        flips = (vote(changed).argmax(axis=1) != vote(one[None]).argmax()).reshape(alone.shape)
+        np.testing.assert_array_equal(found.flips_alone[row], flips.mean(axis=0))
+    assert n_ties > 50

@@ -30,7 +30,10 @@ from xcid.generators import Balanced
 from xcid.outcomes import Threshold, ToClass, Within
 from xcid.setup import READ, bind_generator
 
-pytestmark = pytest.mark.filterwarnings("ignore:the module's outputs are no probabilities")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the module's outputs are no probabilities"),
+    pytest.mark.filterwarnings("ignore:the module's one output is taken for a number"),
+]
 
 N, ROWS = 300, 6
 MILD = 0.5  # the most that one mild feature adds

@@ -38,7 +38,17 @@ def network(n_outputs, dtype=None):
     ],
 )  # fmt: skip
 def test_same_as_on_the_host(n_outputs, outcome):
-    explainer = xcid.Explainer(network(n_outputs), TABLE, outcome=outcome)
+    names = ["price"] if n_outputs == 1 else None
+    check_on_both(xcid.Explainer(network(n_outputs), TABLE, outcome=outcome, class_names=names))
+
+
+def test_a_logit_is_read_as_on_the_host():
+    with pytest.warns(xcid.XcidWarning, match="taken for the logit"):
+        explainer = xcid.Explainer(network(1), TABLE, class_names=["no", "yes"])
+    check_on_both(explainer)
+
+
+def check_on_both(explainer):
     rows = np.concatenate([TABLE[:20], RNG.normal(size=(5, 6))])
     host, there = explainer(rows, seed=2), Device(rows=7)(explainer, rows, seed=2)
     for part in PARTS:

@@ -18,7 +18,7 @@ h has is linear in the differences of w within pairs of complements, so one plan
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -93,13 +93,24 @@ def importance(cloud: Perturbations, density: Density) -> Estimate:
 def flips_alone(cloud: Perturbations) -> Array:
     """(n, f) share of a feature's values with which, nothing else changed, the membership in C+ is above one half.
 
+    Where classes tie, the model names the first of them, and so the other side is reached where that is another one.
     NaN where nothing is taken alone: for features that may not change, rows without a plan, and very many features.
     """
     found = np.full((len(cloud), len(cloud.features)), np.nan)
     plan = cloud.plan
     if plan is not None and len(plan.alone):
-        found[:, plan.free] = (_ends(cloud, plan)[1] > 0.5).mean(axis=1)
+        found[:, plan.free] = (_ends(_settle_ties(cloud, plan), plan)[1] > 0.5).mean(axis=1)
     return found
+
+
+def _settle_ties(cloud: Perturbations, plan: Plan) -> Perturbations:
+    """The same cloud, in which samples of a tie are on the side of the class that the model names, the first."""
+    is_tie = np.abs(cloud.positive - 0.5) < ROUNDING
+    if cloud.outputs is None or cloud.outputs.shape[2] < 2 or not is_tie.any():
+        return cloud
+    named = cloud.outputs.argmax(axis=2)
+    own = named[:, 2 * len(plan.masks), None]  # of the sample that takes nothing
+    return replace(cloud, positive=np.where(is_tie, named != own, cloud.positive))
 
 
 def find_moves(cloud: Perturbations) -> Flags:

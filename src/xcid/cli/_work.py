@@ -189,7 +189,7 @@ def make_subject(subject: SubjectOptions, model: Any, background: Background, co
     from xcid._check import telling
     from xcid.errors import InvalidParameter
     from xcid.explainer import SETTINGS
-    from xcid.models.predictor import Naming
+    from xcid.models.tables import Naming
     from xcid.subject import Subject
 
     named = naming_of(subject, model)

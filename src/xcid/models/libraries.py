@@ -138,8 +138,8 @@ def _catboost(model: Any, space: FeatureSpace) -> Adapted:
 def _torch(model: Any, space: FeatureSpace) -> Adapted:
     """``torch.nn.Module``: called in evaluation mode, on its own device and in its own precision.
 
-    Several columns of raw outputs are taken as they are (the largest decides); one column within [0, 1] for the
-    reference data are probabilities of the second class, any other one column are numbers.
+    Several columns that are no probabilities are logits; one column within [0, 1] for the reference data are
+    probabilities of the second class, any other one column are numbers, or logits where two classes are named.
     """
     torch = require("torch", extra="torch")
 

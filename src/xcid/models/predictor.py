@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from xcid._check import LOG, said, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.errors import ModelError, XcidError
 from xcid.models.libraries import ADAPTERS, Adapted, is_instance
-from xcid.models.tables import NEAR, Cells, Reader, as_trained, of_logits, of_target, reader
-from xcid.outcomes.classes import renamed
+from xcid.models.tables import USUAL_NAMING, Cells, Naming, Reader, as_trained, choose_reader
 from xcid.records import Array, Flags, Plan
 from xcid.table import FeatureSpace
 
@@ -24,31 +23,18 @@ if TYPE_CHECKING:
 MIXED = 220  # mixtures of reference rows that are read and predicted
 FEW = 16  # rows that are predicted again where no digest tells whether a model has changed
 TRIED = 22  # rows that are predicted three times: together, together again, and in parts
+NEAR = 1e-6  # relative to the largest output
 LARGEST = 1e38  # cells that single precision holds
 EXACT = 1e-9  # the same, of a model that is read from inside
 RANDOM = (
     "the model is not deterministic: {rows} reference rows got another output when called again (by up to {gap:.3g}), "
     "so explanations will not repeat: switch its randomness off or fix its seed"
 )
-LOGITS = (
-    "the module's outputs are no probabilities: they are taken for logits, and their softmax for the probabilities; "
-    "end the module with a softmax of its own to say so"
-)
 DEPENDENT = (
     "the model's output for a row depends on the other rows of the call: {rows} reference rows got another output in "
     "a smaller call (by up to {gap:.3g}), so explanations depend on how rows are put together: give a model that "
     "predicts each row by itself"
 )
-
-
-class Naming(NamedTuple):
-    """What a user says of the outputs: what they are called, and which of several numbers is explained."""
-
-    names: Sequence[str] | Mapping[Any, str] | None = None
-    target: int | str | None = None
-
-
-USUAL_NAMING = Naming()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,24 +175,13 @@ def wrap(
         raise ModelError(f"{error}{_hint(space)}") from error.__cause__
     precision = float(np.finfo(predictions.dtype).eps) if predictions.dtype.kind == "f" else 0.0
     is_module = is_instance(given, "torch", "Module")
-    predict = Predictor(call, decode, _reader(model, predictions, is_module, naming), max_rows, precision)
+    predict = Predictor(call, decode, choose_reader(model, predictions, is_module, naming), max_rows, precision)
     predict = replace(predict, native=_read(given, predict, space) if is_readable else None)
     if predict.native is None:  # what is read gives what the model predicts, always the same
         preflight(predict, space.rows, len(predict.read.names), precision)
     rest = space.rows[max_rows:]
     outputs = predict.checked(predictions, sample)
     return predict, np.concatenate([outputs, predict(rest)]) if len(rest) else outputs
-
-
-def _reader(model: Any, predictions: Cells, is_module: bool, naming: Naming) -> Reader:
-    """How to read what a model predicts, from its predictions for the reference data."""
-    if naming.target is not None:
-        return of_target(model, predictions, naming.target, naming.names)
-    logits = of_logits(predictions) if is_module else None
-    if logits is not None:
-        warn(LOGITS)
-    read = logits or reader(model, predictions)
-    return read if naming.names is None else replace(read, names=renamed(read.names, naming.names))
 
 
 def find_call(model: Any, space: FeatureSpace) -> tuple[Callable[[Any], Any], Callable[[Array], Any]]:
@@ -265,6 +240,12 @@ def see(model: Any, predict: Predictor, space: FeatureSpace) -> Array | None:
         return predict.deciding(model, space)(space.rows[thinned(len(space.rows), FEW)])
     except Exception:  # a model that fails fails again when it is called in earnest
         return None
+
+
+def is_near(found: Array, known: Array, precision: float) -> bool:
+    """Whether (n, k) outputs are the same but for rounding, of a model of some machine precision."""
+    gap, most = np.abs(found - known), np.fmax(np.abs(found), np.abs(known)).max(axis=0)
+    return bool(np.all(gap <= max(NEAR, 100 * precision) * most))
 
 
 def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: int, precision: float) -> None:

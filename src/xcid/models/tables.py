@@ -3,23 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
-from xcid._check import meant, position_of, shown
+from xcid._check import meant, position_of, shown, warn
 from xcid.errors import InvalidParameter, ModelError
-from xcid.outcomes.classes import OTHER_LABEL, renamed
+from xcid.outcomes.classes import BELOW, OTHER_LABEL, are_shares, renamed
 from xcid.records import Array
 from xcid.table import FeatureSpace, ToRows, cells_maker, frame_maker, in_order
 
 Cells: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 MOST_OUTPUTS = 2**12  # of a model
-NEAR = 1e-6  # relative to the largest output
-SUM_TOLERANCE = 0.02  # of probabilities, which add up to 1 as far as 8 bits tell
+LOGITS = (
+    "the module's outputs are no probabilities: they are taken for logits, and their softmax for the probabilities; "
+    "end the module with a softmax of its own to say so"
+)
+LOGIT = (
+    "the model's one output is no probability: it is taken for the logit of the second of the two classes in "
+    "class_names, and its sigmoid for the probability; end the model with a sigmoid of its own to say so"
+)
+NUMBER = (
+    "the module's one output is taken for a number; if it is a logit, give class_names of both classes; if it is a "
+    "number, give its name, as class_names=['price']"
+)
+SCORES = (
+    "the model gives {k} numbers for a row that are no probabilities of classes (they add up to {low:.4g} to "
+    "{high:.4g}): they are taken for scores of {k} classes, of which the largest wins; if they are logits, give their "
+    "softmax; if they are {k} targets, choose one by target=0, 1, ..."
+)
+
+
+class Naming(NamedTuple):
+    """What a user says of the outputs: what they are called, and which of several numbers is explained."""
+
+    names: Sequence[str] | Mapping[Any, str] | None = None
+    target: int | str | None = None
+
+    @property
+    def is_of_two(self) -> bool:
+        """Whether there are names of two classes."""
+        return self.names is not None and not isinstance(self.names, str) and len(self.names) == 2
+
+
+USUAL_NAMING = Naming()
 
 
 def names_for(model: Any, background: Any, given: Sequence[str] | None = None) -> Sequence[str] | None:
@@ -72,6 +102,37 @@ class Reader:
         return self.read(predictions)
 
 
+def choose_reader(model: Any, predictions: Cells, is_module: bool, naming: Naming) -> Reader:
+    """How to read what a model predicts, from its predictions for the reference data, and what the user says of them.
+
+    Logits of a module become probabilities, and so does one number a row, of a module or a function, where two classes
+    are named.
+    """
+    if naming.target is not None:
+        return of_target(model, predictions, naming.target, naming.names)
+    logits = of_logits(predictions) if is_module else None
+    if logits is not None:
+        warn(LOGITS)
+    read = logits or reader(model, predictions)
+    if logits is None and len(read.names) > 1 and not callable(getattr(model, "predict_proba", None)):
+        _warn_of_scores(predictions)
+    if len(read.names) == 1 and naming.is_of_two and not _has_numbers(model):
+        warn(LOGIT)
+        read = Reader(("0", "1"), both_of_logit)
+    elif len(read.names) == 1 and is_module and naming.names is None:
+        warn(NUMBER)
+    return read if naming.names is None else replace(read, names=renamed(read.names, naming.names))
+
+
+def _warn_of_scores(predictions: Cells) -> None:
+    """Say what several columns are taken for that are no probabilities."""
+    if predictions.dtype.kind not in "fiub" or not np.isfinite(predictions).all():
+        return  # labels, or what is refused as soon as it is read
+    if predictions.ndim == 2 and predictions.shape[1] > 1 and not are_shares(predictions):
+        sums = predictions.sum(axis=1)
+        warn(SCORES.format(k=predictions.shape[1], low=sums.min(), high=sums.max()))
+
+
 def of_target(
     model: Any, predictions: Cells, target: int | str, given: Sequence[str] | Mapping[Any, str] | None
 ) -> Reader:
@@ -113,12 +174,15 @@ def reader(model: Any, predictions: Cells) -> Reader:
                 "explanation is about one of them: choose it by target=0, 1, ..., or by name with class_names=[...], "
                 "the names of all; on the command line by --target NAME --class-names A,B --drop OTHERS"
             )
-        return _of_columns(predictions.shape, classes)
+        found = _of_columns(predictions.shape, classes)
+        is_rounded = (
+            several and predictions.dtype.kind == "f" and bool(predictions.min() < 0) and are_shares(predictions)
+        )
+        return replace(found, read=partial(_rounded_shares, predictions.shape[1])) if is_rounded else found
     if predictions.dtype.kind != "f" or classes is not None:
         return _of_labels(predictions)
     numbers = _floats(_one_column(predictions))
-    is_number = callable(getattr(model, "predict", None)) or _is_of_a_regressor(model)
-    if is_number or np.any((numbers < 0) | (numbers > 1)):
+    if _has_numbers(model) or np.any((numbers < 0) | (numbers > 1)):
         return Reader(("output",), _number)
     return Reader(("0", "1"), _both_classes)
 
@@ -127,7 +191,7 @@ def of_logits(predictions: Cells) -> Reader | None:
     """Reads a module's several columns as logits, where they are no probabilities; None where they are."""
     if predictions.ndim != 2 or predictions.shape[1] < 2 or predictions.dtype.kind != "f":
         return None
-    if (predictions >= 0).all() and (np.abs(predictions.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
+    if are_shares(predictions):
         return None
     return Reader(tuple(map(str, range(predictions.shape[1]))), partial(as_shares, predictions.shape[1]))
 
@@ -136,6 +200,17 @@ def as_shares(n_columns: int, predictions: Cells) -> Array:
     """Probabilities of several classes, from their logits."""
     shares: Array = softmax(_columns(n_columns, predictions), axis=1)
     return shares
+
+
+def both_of_logit(predictions: Cells) -> Array:
+    """Probabilities of two classes, from the logit of the second."""
+    logit = _floats(_one_column(predictions))
+    return np.column_stack([expit(-logit), expit(logit)])
+
+
+def _has_numbers(model: Any) -> bool:
+    """Whether one fraction a row is a number, by the way in which it is given."""
+    return callable(getattr(model, "predict", None)) or _is_of_a_regressor(model)
 
 
 def _is_of_a_regressor(method: Any) -> bool:
@@ -171,6 +246,12 @@ def _columns(n_columns: int, predictions: Cells) -> Array:
     if predictions.ndim != 2 or predictions.shape[1] != n_columns:
         raise ModelError(f"the model gave outputs of shape {predictions.shape}; {n_columns} columns came before")
     return _floats(predictions)
+
+
+def _rounded_shares(n_columns: int, predictions: Cells) -> Array:
+    """Probabilities, some of which are less than 0 by rounding: ONNX has such ones of forests."""
+    shares = _columns(n_columns, predictions)
+    return np.where((shares < 0) & (shares >= -BELOW), 0.0, shares)
 
 
 def _of_labels(predictions: Cells) -> Reader:
@@ -217,9 +298,3 @@ def _floats(predictions: Cells) -> Array:
         return predictions.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ModelError(f"the model's outputs are not numbers but {predictions.dtype}: {error}") from error
-
-
-def is_near(found: Array, known: Array, precision: float) -> bool:
-    """Whether (n, k) outputs are the same but for rounding, of a model of some machine precision."""
-    gap, most = np.abs(found - known), np.fmax(np.abs(found), np.abs(known)).max(axis=0)
-    return bool(np.all(gap <= max(NEAR, 100 * precision) * most))

@@ -17,6 +17,8 @@ from xcid.records import Array, Integers
 TIE = 0.5  # the membership of what lies on both sides
 MOST_LEAST = 0.01
 CLOSE = 1e-6  # to a probability of 0
+BELOW = 1e-6  # that a probability may lie below 0, by rounding in single precision
+SUM_TOLERANCE = 0.02  # of probabilities, which add up to 1 as far as 8 bits tell
 SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the reference data never got
 HARD = "hard: every perturbation counts as yes or no"
@@ -176,16 +178,24 @@ def are_probabilities(outputs: Array) -> bool:
     return outputs.shape[1] > 1 and bool(np.all((outputs >= 0) & (outputs <= 1 + 1e-6)))
 
 
+def are_shares(outputs: Array) -> bool:
+    """Whether (N, k) outputs are probabilities of all classes there are: each row adds up to 1."""
+    return bool((outputs >= -BELOW).all() and (np.abs(outputs.sum(axis=1) - 1) <= SUM_TOLERANCE).all())
+
+
 def class_names(names: Sequence[str]) -> list[str]:
     """The classes that a question can be about."""
     return [name for name in names if name != OTHER_LABEL]
 
 
 def renamed(names: Sequence[str], given: Sequence[str] | Mapping[Any, str]) -> tuple[str, ...]:
-    """Other names for the classes of a model: as many as there are, in their order, or by the model's own labels."""
-    own = class_names(names)
-    if len(names) == 1:
-        raise InvalidParameter("class_names are for a model with classes, and this is a regression")
+    """Other names for the classes of a model: as many as there are, in their order, or by the model's own labels.
+
+    The number of a regression may get a name, too.
+    """
+    own, given = class_names(names), [given] if isinstance(given, str) else given
+    if len(names) == 1 and (isinstance(given, Mapping) or len(given) != 1):
+        raise InvalidParameter("class_names are for a model with classes, and this is a regression: give one name")
     if isinstance(given, Mapping):
         unknown = [label for label in given if str(label) not in own]
         if unknown:
@@ -193,7 +203,7 @@ def renamed(names: Sequence[str], given: Sequence[str] | Mapping[Any, str]) -> t
         by_label = {str(label): str(name) for label, name in given.items()}
         new = [by_label.get(name, name) for name in own]
     else:
-        new = [given] if isinstance(given, str) else [str(name) for name in given]
+        new = [str(name) for name in given]
     if len(new) != len(own) or len(set(new)) < len(new):
         raise InvalidParameter(f"class_names must have a different name for each of the {len(own)} classes {own}")
     return (*new, *names[len(own) :])

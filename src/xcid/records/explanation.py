@@ -97,7 +97,7 @@ class Explanation:
     outputs : (n, k)
         The model's outputs for them: one column for each class, or one for a regression.
     output_names : tuple of str
-        The classes, or "output".
+        The classes, or "output", or the name that a number was given.
     every_class : (n, d, k) or None
         Exact contributions to each of several outputs, from which ``towards`` takes those about another class.
     every_reference, every_retrained : (n, d, k) and (n, d, k, B), or None

@@ -13,7 +13,7 @@ from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
 from xcid.models.libraries import is_instance
-from xcid.models.predictor import LOGITS
+from xcid.models.tables import LOGITS, NUMBER
 from xcid.outcomes import Outcome, ToClass
 from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array
@@ -77,7 +77,8 @@ def _of_module(nn: Any, model: Any, flat: Array, shape: tuple[int, ...], weights
     """Wrap a module in layers that shape its inputs and turn its answers into probabilities."""
     layers = [nn.Unflatten(1, shape), model] if len(shape) > 1 else [model]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=re.escape(LOGITS))
+        for guess in (LOGITS, NUMBER):
+            warnings.filterwarnings("ignore", message=re.escape(guess))
         explainer = Explainer(nn.Sequential(*layers), flat, weights=weights)
     if are_probabilities(explainer.subject.outputs):
         return explainer

@@ -24,6 +24,7 @@ POWER_STEPS = 6
 ENDS = 1 / 3  # of the perturbations change one feature alone, or all but one
 MOST_ALONE = 8  # values that a feature takes alone: they are evenly spread, and so few suffice
 MANY, MANY_SHARE = 3_000, 0.1  # perturbations from which it takes twice as many, if these are no larger a share
+DOUBLING = 12_000  # from here on twice as many again, and so at each doubling of this
 FEWEST_ALONE, FEWEST_REST = 3, 4  # that tell of chance
 RUN = 4  # pairs of one donor, by which interactions are measured: with fewer much is lost, with more donors are few
 FEWEST_REPEATED = 96  # perturbations, by 12 donors, that tell of chance
@@ -131,7 +132,9 @@ def count_kinds(n: int | None, space: FeatureSpace) -> Sizes:
     """How many perturbations there are of each kind."""
     n = n or (1_000 if len(space.names) <= FEW_FEATURES else 3_000)
     n_free = max(1, int(np.sum(~space.frozen)))
-    most = 2 * MOST_ALONE if n >= MANY and 2 * MOST_ALONE * n_free <= MANY_SHARE * n else MOST_ALONE
+    most = MOST_ALONE << (n >= MANY) + (n // DOUBLING).bit_length()
+    while most > MOST_ALONE and most * n_free > MANY_SHARE * n:
+        most //= 2
     alone = min(most, int(ENDS * n / (2 * n_free)))
     rest = int((ENDS * n - 1 - alone * n_free) / (n_free + 1))
     if alone < FEWEST_ALONE or rest < FEWEST_REST:

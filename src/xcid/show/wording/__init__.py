@@ -14,7 +14,7 @@ import numpy as np
 
 from xcid import _check
 from xcid._check import percent, round_half_up
-from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
+from xcid.outcomes.classes import OTHER_LABEL, are_shares
 from xcid.outcomes.protocol import as_question
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags
 from xcid.records.explanation import D1
@@ -63,7 +63,7 @@ def format_prediction(outputs: Array, names: tuple[str, ...], write: Callable[[f
     name = name_class(name)
     if names[-1] == OTHER_LABEL:  # of a model that gives labels only
         return name
-    return f"{name} ({round_half_up(value, 2):.2f})" if are_probabilities(outputs[None]) else f"{name} ({value:.3g})"
+    return f"{name} ({round_half_up(value, 2):.2f})" if are_shares(outputs[None]) else name  # a score says nothing here
 
 
 def title_row(one: Explanation) -> str:

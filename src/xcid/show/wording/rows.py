@@ -21,6 +21,7 @@ BANZHAF = "Banzhaf values (others kept by halves), made to add up: too few sampl
 BARS = "bars, and the order: mean absolute contribution; in numbers: signed mean"
 MOST_SENTENCES = 3
 HARDLY = 0.02  # of all that the features of a row did
+SEVERAL = 0.25  # of the usual values, two of eight: a single one may stand for hardly any others
 STAYS, BOTH = "perturbations that stay (C−)", "in both"
 OWN, AT_ONE_VALUE = "this row's value", "lines with dots: share at exactly one value (right-hand scale)"
 
@@ -137,7 +138,8 @@ def find_hangs(one: Explanation) -> list[tuple[int, int]]:
         return []
     sizes, shares = np.abs(one.values[0]), np.nan_to_num(one.flips_alone[0])
     found = [at for at in wording.rank_largest(shares, MOST_SENTENCES).tolist() if shares[at] > 0]
-    told, strongest = [(int(sizes[at] <= HARDLY * sizes.sum()), at) for at in found], int(sizes.argmax())
+    hardly, strongest = (sizes <= HARDLY * sizes.sum()) & (shares >= SEVERAL), int(sizes.argmax())
+    told = [(int(hardly[at]), at) for at in found]
     if get_share(one, strongest) == 0 and sizes[strongest] > 0 and not wording.is_faint(one)[0, strongest]:
         return [*told[: MOST_SENTENCES - 1], (2, strongest)]
     return told
