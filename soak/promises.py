@@ -104,6 +104,10 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "tests/test_model_changes.py::test_a_changed_model_is_explained_as_it_is",
         "tests/test_model_changes.py::test_without_the_comparison_it_would_be_stale",
     ),
+    "an explanation from before the change that is answered anew": (
+        "tests/test_answers_after_changes.py::test_an_answer_after_a_change",
+        "tests/test_answers_after_changes.py::test_without_the_comparison_it_would_be_stale",
+    ),
     "before each explanation 16 reference rows are predicted again": (
         "tests/test_untold_changes.py::test_a_change_that_no_digest_tells_of",
         "tests/test_untold_changes.py::test_without_the_comparison_it_would_be_stale",

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
-
 from xcid import records
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Backend, Density, DensityPair, Flags, Outcome
@@ -225,8 +223,10 @@ class Explanation(records.Explanation):
         """
         from xcid.show.report import report
 
-        if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
-            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.counterfactuals(X)")
+        if counterfactuals is not None and not counterfactuals.are_of(self.data, self.outputs, self.output_names):
+            raise InvalidParameter(
+                "the counterfactuals are not those of these rows by the same model: give explainer.counterfactuals(X)"
+            )
         settings: Any = {"title": title, "notes": notes, "values": values, "reasons": reasons}
         report([self], path, **settings, search=lambda piece: counterfactuals)
 

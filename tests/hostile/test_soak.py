@@ -49,14 +49,14 @@ def test_a_share_holds(soak, capsys, name):
     assert re.fullmatch(r"\w+: ([1-9]\d*) tried, \1 held", printed.splitlines()[-1])
 
 
-@pytest.mark.parametrize("way", ["app", "run", "dask", "ray", "spark"])
+@pytest.mark.parametrize("way", ["app", "answer", "run", "dask", "ray", "spark"])
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_a_share_of_changed_models_is_not_stale(soak, capsys, way):
     needed = {"app": "uvicorn", "dask": "distributed", "ray": "ray", "spark": "pyspark"}
     pytest.importorskip(needed.get(way, "joblib"), reason=f"needs the extra {way}")
     if way == "spark" and shutil.which("java") is None:
         pytest.skip("Spark needs Java 17 or newer")
-    status = soak("changes").main(["--ways", way, "--every", "38"])
+    status = soak("changes").main(["--ways", way, "--every", "52"])
     printed = capsys.readouterr().out
     assert status == 0, printed
     assert printed.endswith("changes: 2 tried, 2 held\n")
@@ -167,6 +167,10 @@ class TestPlantedFaults:
         pytest.importorskip("uvicorn", reason="needs the extra app")
         monkeypatch.setattr(Fingerprint, "__eq__", lambda self, other: True)
         fails("changes", "--ways", "app", "--every", "25")
+
+    def test_explanations_that_are_not_compared(self, fails, monkeypatch):
+        monkeypatch.setattr("xcid.answers._is_of", lambda *known: True)
+        fails("changes", "--ways", "answer", "--every", "25")
 
     def test_an_input_that_hangs(self, fails):
         fails("inputs", "--count", "1", SLOWEST=lambda known: 1, attempt=lambda known: lambda draw: time.sleep(30))
