@@ -132,7 +132,11 @@ class TestPlantedFaults:
 
     def test_libraries_that_are_not_looked_at(self, fails, monkeypatch):
         monkeypatch.setattr("xcid.native.library._is_intact", lambda path: True)
-        fails("libraries", "--count", "4", SPOILS=lambda known: known[1:2])
+        fails("libraries", "--count", "4", SPOILS=lambda known: known[1:2], TARGETS=lambda known: known[:1])
+
+    def test_shipped_libraries_that_are_not_looked_at(self, fails, monkeypatch):
+        monkeypatch.setattr("xcid.native.library._is_intact", lambda path: True)
+        fails("libraries", "--count", "4", SPOILS=lambda known: known[1:2], TARGETS=lambda known: known[1:])
 
     def test_numbers_that_wrap(self, fails, monkeypatch):
         """Conditions once calculated in the types of the columns."""
