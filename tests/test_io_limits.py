@@ -105,6 +105,15 @@ def test_pieces_of_a_feather_file_have_every_row(tmp_path, monkeypatch):
     assert [cell for _, columns in pieces for cell in columns["a"]] == list(range(11))
 
 
+def test_pieces_of_text_have_every_cell(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c\n1,x,1\n2,,\n3,y,2.5\n")
+    found = Background.read(tmp_path / "t.csv")
+    ((start, columns),) = found.source.pieces(0, found.layout)
+    assert start == 0
+    assert [list(columns[name]) for name in "ab"] == [[1, 2, 3], ["x", None, "y"]]
+    assert list(columns["c"]) == [1, None, 2.5]
+
+
 @pytest.mark.parametrize(("separator", "commas"), [(";", {"a"}), (",", set())])
 def test_decimal_commas_are_looked_for_where_semicolons_part_cells(tmp_path, separator, commas):
     rows = [("a", "b"), ('"1,5"', "x"), ('"2,5"', "y"), ('"3,5"', "x")]
