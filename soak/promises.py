@@ -150,7 +150,10 @@ PROMISES: dict[str, tuple[str, ...]] = {
         HELD + "test_the_policy_of_a_report",
         APP + "TestServer::test_headers",
     ),
-    "Names that reach a terminal lose their control characters": ("tests/cli/test_explain.py::test_odd_names[.csv]",),
+    "Names that reach a terminal or a notebook lose their control characters": (
+        "tests/cli/test_explain.py::test_odd_names[.csv]",
+        "tests/test_notebook.py::test_letters_that_act_on_others_are_written_out",
+    ),
     # Runs in a folder
     "A run reads the model, the background and the table that it began with": (
         RUNS + "TestSeals::test_a_worker_refuses_a_file_that_was_replaced",

@@ -146,3 +146,22 @@ def test_a_report_takes_no_counterfactuals_of_the_model_after_a_change(target, t
         other = explainer.counterfactuals(ROWS, target)
     with pytest.raises(InvalidParameter, match="by the same model"):
         found.report(tmp_path / "page.html", counterfactuals=other)
+
+
+@pytest.mark.parametrize("make", [told.forest, untold.Own])
+def test_refits_are_those_of_the_training_before(make):
+    """It is said once, with the change, and only where there are refits."""
+    model = make()
+    refits = [told.RandomForestClassifier(4, random_state=seed).fit(X, told.BEFORE) for seed in (1, 2)]
+    explainer = xcid.Explainer(model, X, generator=Balanced(64), refits=refits)
+    explainer(ROWS)
+    model.fit(X, told.AFTER) if make is told.forest else untold.other_weights(model)
+    with pytest.warns(XcidWarning, match="its refits are still those that were given: .*make a new explainer"):
+        found = explainer(ROWS)
+    assert found.retrained.shape[-1] == 2
+    explainer(ROWS)  # a warning is an error here
+    bare = xcid.Explainer(model, X, generator=Balanced(64))
+    model.fit(X, told.BEFORE) if make is told.forest else setattr(model, "weights", np.ones(4))
+    with pytest.warns(XcidWarning, match="the model has changed") as heard:
+        bare(ROWS)
+    assert "refits" not in "".join(str(one.message) for one in heard)
