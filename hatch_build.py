@@ -5,6 +5,7 @@ Where a wheel has no library, it is built on first use, and without a compiler N
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -19,7 +20,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SWITCH = "XCID_BUILD_LIBRARY"
 IS_WINDOWS = os.name == "nt"
-NAME = f"compiled.{'dll' if IS_WINDOWS else 'so'}"
+SUFFIX = ".dll" if IS_WINDOWS else ".so"
+DIGITS = 32  # of the digest in the name, which is compared before the library is loaded
 
 
 class Library(BuildHookInterface):  # type: ignore[type-arg]
@@ -30,11 +32,12 @@ class Library(BuildHookInterface):  # type: ignore[type-arg]
         if os.environ.get(SWITCH) != "1" or version == "editable":
             return
         self._folder = tempfile.TemporaryDirectory()
-        made = Path(self._folder.name) / NAME
+        made = Path(self._folder.name) / f"compiled{SUFFIX}"
         subprocess.run(command(Path(self.root) / "src/xcid/native", made), check=True)
         platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
         build_data.update({"pure_python": False, "tag": f"py3-none-{platform}"})
-        build_data["force_include"][str(made)] = f"xcid/native/{NAME}"
+        digest = hashlib.sha256(made.read_bytes()).hexdigest()[:DIGITS]
+        build_data["force_include"][str(made)] = f"xcid/native/compiled-{digest}{SUFFIX}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Take away what was compiled."""

@@ -1,8 +1,10 @@
-"""Changed models where explanations are made elsewhere: in Dask, Ray, Spark, the app and the folder of a run.
+"""Changed models where explanations are made elsewhere: in Dask, Ray, Spark, the app, an answer, the folder of a run.
 
 ``python soak/changes.py --ways dask app``: every change of ``tests/test_model_changes.py`` is made to a model that an
-explainer has read. What comes back must be the explanation of an explainer made now, or an error must say why there is
-none. The exit status is 1 where anything else comes back. Copies in one process are the tests' own.
+explainer has read, and what every method of ``tests/test_mutators.py`` changes, and what no digest tells of, as far as
+such a change reaches the other place. What comes back must be the explanation of an explainer made now; where that one
+says why there is none, an error must say so, too. The exit status is 1 where anything else comes back. Copies in one
+process are the tests' own.
 """
 
 from __future__ import annotations
@@ -38,13 +40,18 @@ TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
 os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])  # of workers
 
+import test_answers_after_changes as answered  # noqa: E402
 import test_model_changes as changes  # noqa: E402
+import test_mutators as mutators  # noqa: E402
+import test_untold_changes as untold  # noqa: E402
 
 NAMES = [f"x{at}" for at in range(changes.X.shape[1])]
 KNOWN = pd.DataFrame(changes.X, columns=NAMES)
 ROWS = KNOWN[: len(changes.ROWS)].assign(row=range(len(changes.ROWS)))
-CASES = changes.CHANGES | changes.LIBRARIES
 Change = Callable[[Any], Any]
+METHODS = {f"method: {name}": case for name, case in mutators.MORE.items()}
+CASES: dict[str, tuple[Callable[[], Any], Change]] = answered.CHANGES | changes.LIBRARIES | METHODS
+HERE = ("app", "answer")  # ways that stay in the process, and take any model
 Engine = Callable[[Any], Any]  # from an explainer to a frame of scores by row
 
 
@@ -54,18 +61,64 @@ def as_array(frame: Any) -> Any:
     return np.column_stack([frame[f"value_{name}"] for name in NAMES])
 
 
+def travels(name: str) -> bool:
+    """Whether a change goes where the model goes: what stands elsewhere does not, nor does what cannot be pickled."""
+    if not name.startswith("untold: "):
+        return True
+    make, change = CASES[name]
+    if change is untold.other_settings or make is untold.Called:  # whose labels are numbers with all their digits
+        return False
+    model = make()
+    change(model)
+    try:
+        return bool(pickle.dumps(model))
+    except Exception:
+        return False
+
+
+def due_of(model: Any, reference: Any = KNOWN, rows: Any = KNOWN[:4]) -> Any | None:
+    """The scores of an explainer made now; None where an error says why there are none."""
+    try:
+        return xcid.Explainer(model, reference)(rows).values
+    except XcidError:
+        return None
+
+
 def by_engine(engine: Engine, model: Any, change: Change) -> str:
     """An explainer that has explained is sent to workers after a change."""
     explainer = xcid.Explainer(model, KNOWN)
     before = explainer(KNOWN[:4]).values
     change(model)
-    found = as_array(engine(explainer))
-    due = xcid.Explainer(pickle.loads(pickle.dumps(model)), KNOWN)(KNOWN[:4]).values
-    return compared(before, found, due)
+    due = due_of(pickle.loads(pickle.dumps(model)))
+    return compared(before, due, lambda: as_array(engine(explainer)))
 
 
-def compared(before: Any, found: Any, due: Any) -> str:
-    """What is wrong with what was found."""
+def by_answer(model: Any, change: Change) -> str:
+    """Another question about rows that were explained before."""
+    explainer = xcid.Explainer(model, KNOWN)
+    outcome = answered.other_question(explainer.subject.output_names)
+    found = explainer(KNOWN[:4])
+    before = _numbers(explainer.answer(found, outcome))
+    change(model)
+    try:
+        due = _numbers(xcid.Explainer(model, KNOWN).with_outcome(outcome)(KNOWN[:4]))
+    except XcidError:
+        due = None
+    return compared(before, due, lambda: _numbers(explainer.answer(found, outcome)))
+
+
+def _numbers(found: Any) -> Any:
+    return np.column_stack([found.values, found.outputs, found.base_values])
+
+
+def compared(before: Any, due: Any | None, attempt: Callable[[], Any]) -> str:
+    """What is wrong with what is found; where nothing is due, an error is."""
+    try:
+        found = attempt()
+    except Exception as error:  # engines have errors of their own around ours
+        return "" if due is None else f"an error: {error}"
+    if due is None:
+        return "explained, where a new explainer refuses"
     if np.allclose(found, due, rtol=0, atol=1e-9, equal_nan=True):
         return ""
     return "stale" if np.allclose(found, before, rtol=0, atol=1e-9) else f"off by {np.nanmax(np.abs(found - due)):.2g}"
@@ -142,12 +195,19 @@ def by_app(model: Any, change: Change) -> str:
     session = Session(model, KNOWN, KNOWN[:4])
     kind = "move" if session.explainer().subject.is_regression else "flip"
     body = json.dumps(asked | {"question": {"kind": kind}}).encode()
-    before = session.explain(body)
+    before = json.dumps(session.explain(body))
     change(model)
-    answers = [json.dumps(one.explain(body)) for one in (session, Session(model, KNOWN, KNOWN[:4]))]
-    if answers[0] == answers[1]:
+    try:
+        due = json.dumps(Session(model, KNOWN, KNOWN[:4]).explain(body))
+    except XcidError:
+        due = ""
+    try:
+        found = json.dumps(session.explain(body))
+    except XcidError:
+        return "" if not due else "an error, where a new page has an answer"
+    if found == due:
         return ""
-    return "stale" if answers[0] == json.dumps(before) else "another answer than that of a new page"
+    return "stale" if found == before else "another answer than that of a new page"
 
 
 def by_run(model: Any, change: Change) -> str:
@@ -162,13 +222,16 @@ def by_run(model: Any, change: Change) -> str:
             return said
         before = _scores(folder, names)
         change(model)
+        written = (folder / "model.joblib").read_bytes()
         joblib.dump(model, folder / "model.joblib")
-        if "of another run" not in _run(folder, "first"):
+        is_new = (folder / "model.joblib").read_bytes() != written  # some changes are not of what is saved
+        if is_new and "of another run" not in _run(folder, "first"):
             return "the old run goes on"
-        if said := _run(folder, "second"):
-            return said
-        due = xcid.Explainer(joblib.load(folder / "model.joblib"), pd.read_csv(folder / "known.csv"))
-        return compared(before, _scores(folder, names), due(pd.read_csv(folder / "rows.csv")).values)
+        tables = (pd.read_csv(folder / f"{name}.csv") for name in ("known", "rows"))
+        due, said = due_of(joblib.load(folder / "model.joblib"), *tables), _run(folder, "second")
+        if said:
+            return "" if due is None else said
+        return compared(before, due, lambda: _scores(folder, names))
 
 
 def _run(folder: Path, name: str) -> str:
@@ -188,7 +251,7 @@ def _scores(folder: Path, names: list[str]) -> Any:
 @contextlib.contextmanager
 def way(name: str) -> Iterator[Callable[[Any, Change], str]]:
     """Explain a model, change it, explain it again elsewhere, and say what is wrong."""
-    here = {"app": by_app, "run": by_run}
+    here = {"app": by_app, "answer": by_answer, "run": by_run}
     if name in here:
         yield here[name]
         return
@@ -199,21 +262,25 @@ def way(name: str) -> Iterator[Callable[[Any, Change], str]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try every change, or one of so many, each way."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--ways", nargs="+", default=["app", "run", "dask", "ray", "spark"])
+    parser.add_argument("--ways", nargs="+", default=["app", "answer", "run", "dask", "ray", "spark"])
     parser.add_argument("--every", type=int, default=1, help="of so many changes one")
     options = parser.parse_args(arguments)
     faults, tried = list[str](), 0
     warnings.simplefilter("ignore")
+    far = [case for case in CASES if travels(case)]
     for name in options.ways:
         began, before = time.monotonic(), len(faults)
         with way(name) as attempt:
-            for case, (make, change) in list(CASES.items())[:: options.every]:
+            for case in list(CASES if name in HERE else far)[:: options.every]:
+                make, change = CASES[case]
+                untold.SETTINGS.update(sign=1.0, column=0)
                 try:
                     fault = attempt(make(), change)
                 except XcidError as error:
                     fault = f"an error: {error}"
                 faults += [f"{name}, {case}: {fault}"] if fault else []
                 tried += 1
+        untold.SETTINGS.update(sign=1.0, column=0)
         print(f"{name}: {len(faults) - before} faults, {time.monotonic() - began:.0f} s", flush=True)
     return verdict("changes", tried, faults)
 

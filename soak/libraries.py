@@ -1,9 +1,10 @@
 """Spoilt native libraries, and threads that meet at first use: ``python soak/libraries.py --seconds 30``.
 
-Each try spoils the library that a user has built, or the folder that it is in: bytes that are changed, cut or added,
-other files, links, pipes and folders under its name, any mode. Then a process in which no library is loaded explains
-rows in some threads at once. It holds where that process ends as it should, all threads have the values that NumPy
-gives, and the library is there again, unless the folder is none that is used.
+Each try spoils the library that a user has built, or the folder that it is in, or the one that a wheel has shipped:
+bytes that are changed, cut or added, other files, links, pipes and folders under its name, any mode. Then a process in
+which no library is loaded explains rows in some threads at once. It holds where that process ends as it should, all
+threads have the values that NumPy gives, and the library is there again, unless the folder is none that is used. A
+shipped one that was spoilt is not loaded.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ X = np.random.default_rng(0).normal(size=(60, 4))
 MODEL = RandomForestClassifier(5, max_depth=3, random_state=0).fit(X, X[:, 0] > X[:, 1])
 PATIENCE = 120  # seconds
 MODES = (0o400, 0o600, 0o644, 0o666, 0o777, 0o000, 0o620, 0o602)
+TARGETS = ("built", "shipped")
 FOLDERS = (0o700, 0o755, 0o777, 0o720, 0o702)
 
 
@@ -97,35 +99,48 @@ def explained() -> np.ndarray:
 
 def attempt(draw: random.Random, intact: bytes, name: str, due: np.ndarray) -> str:
     """What is wrong after one spoil."""
-    spoil, n_threads = draw.choice(SPOILS), draw.choice((1, 2, 6))
+    spoil, n_threads, target = draw.choice(SPOILS), draw.choice((1, 2, 6)), draw.choice(TARGETS)
     with tempfile.TemporaryDirectory() as place:
         home = Path(place) / "xcid"
         home.mkdir(mode=0o700)
-        path = home / name
-        path.write_bytes(intact)
-        path.chmod(0o700)
-        spoil(path, draw)
-        is_used = not stat.S_IMODE(home.stat().st_mode) & 0o022
+        paths = {"built": home / name, "shipped": Path(place) / "site" / f"compiled-{name.rpartition('-')[2]}"}
+        paths["shipped"].parent.mkdir(mode=0o755)
+        for path in paths.values() if target == "shipped" else [paths["built"]]:
+            path.write_bytes(intact)
+            path.chmod(0o700)
+        spoil(paths[target], draw)
+        is_used = target == "shipped" or not stat.S_IMODE(home.stat().st_mode) & 0o022
         child = os.fork()
         if not child:
-            os._exit(_child(place, n_threads, due, is_used))
+            os._exit(_child(place, n_threads, due, is_used, intact))
         status = _waited(child)
-    return "" if status == 0 else f"{spoil.__name__}, {n_threads} threads: {FAULTS.get(status, f'status {status}')}"
+    found = FAULTS.get(status, f"status {status}")
+    return "" if status == 0 else f"{target}, {spoil.__name__}, {n_threads} threads: {found}"
 
 
-FAULTS = {1: "other values", 2: "the library is lost", 3: "a folder that others can write to is used", None: "hangs"}
+FAULTS = {
+    1: "other values", 2: "the library is lost", 3: "a folder that others can write to is used",
+    4: "a shipped library that was spoilt is loaded", None: "hangs",
+}  # fmt: skip
 
 
-def _child(place: str, n_threads: int, due: np.ndarray, is_used: bool) -> int:
+def _child(place: str, n_threads: int, due: np.ndarray, is_used: bool, intact: bytes) -> int:
     """Explain in some threads of a process that has no library yet."""
     os.environ["XDG_CACHE_HOME"] = place
+    library.SHIPPED = Path(place) / "site"
     faulthandler.disable()  # how it ends is told by its status
     library.forget()
     with ThreadPoolExecutor(n_threads) as pool:
         found = list(pool.map(lambda _: explained(), range(n_threads)))
     if not all(np.allclose(one, due, rtol=0, atol=1e-9) for one in found):
         return 1
-    return 0 if (library.loaded() is not None) == is_used else 2 if is_used else 3
+    loaded = library.whole()
+    if (loaded is not None) != is_used:
+        return 2 if is_used else 3
+    path = None if loaded is None else Path(loaded._name)  # noqa: SLF001
+    if path is None or path.parent != library.SHIPPED:
+        return 0
+    return 0 if path.read_bytes() == intact and not path.stat().st_mode & 0o022 else 4
 
 
 def _waited(child: int) -> int | None:

@@ -84,7 +84,7 @@ ROOMS = {
          "io/tables.py"),
         ("tests/hostile/test_promises.py", "tests/hostile/test_kinds.py", "tests/hostile/test_bombs.py",
          "tests/test_io.py", "tests/test_io_delimited.py", "tests/hostile/test_tables.py", "tests/cli/test_tables.py",
-         "tests/cli/test_time_zones.py", "tests/cli/test_sheets.py"),
+         "tests/cli/test_time_zones.py", "tests/cli/test_sheets.py", "tests/test_io_limits.py"),
         (), 0.5,
     ),
     "model-files": Room(
@@ -170,7 +170,9 @@ def copied(folder: Path) -> Path:
     """Copy what the tests need."""
     for name in ("src", "tests", "soak"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    for path in (ROOT / "pyproject.toml", ROOT / "SECURITY.md"):
+        if path.exists():
+            shutil.copy(path, folder)
     return folder
 
 

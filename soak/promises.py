@@ -104,6 +104,10 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "tests/test_model_changes.py::test_a_changed_model_is_explained_as_it_is",
         "tests/test_model_changes.py::test_without_the_comparison_it_would_be_stale",
     ),
+    "an explanation from before the change that is answered anew": (
+        "tests/test_answers_after_changes.py::test_an_answer_after_a_change",
+        "tests/test_answers_after_changes.py::test_without_the_comparison_it_would_be_stale",
+    ),
     "before each explanation 16 reference rows are predicted again": (
         "tests/test_untold_changes.py::test_a_change_that_no_digest_tells_of",
         "tests/test_untold_changes.py::test_without_the_comparison_it_would_be_stale",
@@ -146,7 +150,10 @@ PROMISES: dict[str, tuple[str, ...]] = {
         HELD + "test_the_policy_of_a_report",
         APP + "TestServer::test_headers",
     ),
-    "Names that reach a terminal lose their control characters": ("tests/cli/test_explain.py::test_odd_names[.csv]",),
+    "Names that reach a terminal or a notebook lose their control characters": (
+        "tests/cli/test_explain.py::test_odd_names[.csv]",
+        "tests/test_notebook.py::test_letters_that_act_on_others_are_written_out",
+    ),
     # Runs in a folder
     "A run reads the model, the background and the table that it began with": (
         RUNS + "TestSeals::test_a_worker_refuses_a_file_that_was_replaced",

@@ -1,13 +1,14 @@
 """All of the soak in one table: what was tried of each family and held; and the changes of checks that no test noticed.
 
 ``make soak``: the scripts of this folder and the hostile tests, as many at a time as there are cores; on two it takes
-about forty minutes. The exit status is 1 where anything did not hold.
+about forty minutes. Its first line names the commit, its last one the status, which is 1 where anything did not hold.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -21,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LAST = re.compile(r"(\w[\w ]*): (\d+) tried, (\d+) held")
 MUTANTS = "checks changed"
 GUARDED = ("tables", "model-files", "results", "runs", "app")  # rooms whose checks keep the promises
-IN_PLACE = "explained_as_it_is or came_with_it or no_digest_tells_of"  # tests that change a model, and its copies
+CHANGED = tuple(f"tests/test_{name}.py" for name in ("model_changes", "untold_changes", "mutators"))
+IN_PLACE = "explained_as_it_is or came_with_it or no_digest_tells_of"  # tests there that change a model, and its copies
 
 
 class Check(NamedTuple):
@@ -61,6 +63,7 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=100, help="of processes of a run")
     parser.add_argument("--rows", nargs="+", default=["20000", "100000"], help="of the runs whose memory is measured")
     parser.add_argument("--mutants", type=int, default=12, help="of each room that keeps promises")
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn (default: %(default)s)")
     parser.add_argument("--only", nargs="+", metavar="FAMILY", help="in place of all")
     parser.add_argument("--parallel", type=int, default=os.cpu_count(), help="checks at a time (default: %(default)s)")
     return parser.parse_args(arguments)
@@ -68,26 +71,42 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all checks, and print the table."""
-    options = read_options(arguments)
+    options, began = read_options(arguments), time.monotonic()
     chosen = [check for check in checks(options) if not options.only or check.family in options.only]
+    print(about(options.seed), flush=True)
     with ThreadPoolExecutor(options.parallel) as pool:
         outcomes = list(pool.map(run, chosen))
-    print("| family | attacks | held | tests | passed | seconds | made of |\n|---|---|---|---|---|---|---|")
+    print("\n| family | attacks | held | tests | passed | seconds | made of |\n|---|---|---|---|---|---|---|")
     for family in dict.fromkeys(one.check.family for one in outcomes):
         print(row(family, [one for one in outcomes if one.check.family == family]))
     for one in outcomes:
         if one.check.family == MUTANTS or not one.is_good:
             print(f"\n{one.name}\n{one.said.rstrip()}")
-    return int(not all(one.is_good for one in outcomes))
+    status = int(not all(one.is_good for one in outcomes))
+    print(f"\nstatus {status}, {time.monotonic() - began:,.0f} s on the clock, {options.parallel} at a time")
+    return status
+
+
+def about(seed: int) -> str:
+    """Which sources are attacked, and by what: a page that has the table can say so."""
+    try:
+        commit, changed = (
+            subprocess.run(["git", *typed], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+            for typed in (("rev-parse", "HEAD"), ("status", "--porcelain"))
+        )
+        sources = f"commit {commit}, {'with changes that are not committed' if changed else 'nothing changed since'}"
+    except (OSError, subprocess.CalledProcessError):
+        sources = "sources of no commit"
+    return f"{sources}; Python {platform.python_version()}, seed {seed}"
 
 
 def checks(options: argparse.Namespace) -> list[Check]:
     """What is run; what takes longest begins first."""
     hostile, sheets = "tests/hostile/test_", "tests/cli/test_sheets.py"
-    changed = tuple(f"tests/test_{name}_changes.py" for name in ("model", "untold"))
-    for_long, so_many = ("--seconds", str(options.seconds)), ("--count", str(options.conditions))
+    seed = ("--seed", str(options.seed))
+    for_long, so_many = ("--seconds", str(options.seconds), *seed), ("--count", str(options.conditions), *seed)
     tests = (
-        ("changed models", ("other changes", *changed, "tests/test_mutators.py", "-k", f"not ({IN_PLACE})")),
+        ("changed models", ("other changes", *CHANGED, "-k", f"not ({IN_PLACE})")),
         ("tables", ("bad tables", f"{hostile}tables.py")),
         ("tables", ("bombs", f"{hostile}bombs.py", f"{hostile}kinds.py", f"{sheets}::test_a_bomb_is_refused")),
         ("model files", ("files of others", f"{hostile}model_files.py", "tests/cli/test_vetted.py")),
@@ -96,15 +115,15 @@ def checks(options: argparse.Namespace) -> list[Check]:
         ("library inputs", ("without C", "tests/test_native_library.py", "tests/test_native_laws.py")),
     )
     return [
-        Check("model files", "models.py", ("--count", str(options.files), "--workers", "1")),
-        Check(MUTANTS, "mutants.py", (*GUARDED, "--sample", str(options.mutants))),
+        Check("model files", "models.py", ("--count", str(options.files), "--workers", "1", *seed)),
+        Check(MUTANTS, "mutants.py", (*GUARDED, "--sample", str(options.mutants), *seed)),
         Check("changed models", "changes.py", ()),
-        Check("changed models", "cases.py", ("changes here and in copies", *changed, "-k", IN_PLACE)),
-        Check("runs", "kills.py", ("--kills", str(options.kills))),
+        Check("changed models", "cases.py", ("changes here and in copies", *CHANGED, "-k", IN_PLACE)),
+        Check("runs", "kills.py", ("--kills", str(options.kills), *seed)),
         Check("runs", "runs.py", for_long),
         Check("runs", "surroundings.py", for_long),
         Check("tables", "tables.py", ("--count", "1000000000", *for_long)),
-        Check("tables", "fuzz.py", for_long),
+        Check("tables", "fuzz.py", for_long[:2]),
         Check("tables", "conditions.py", so_many),
         Check("tables", "columns.py", so_many),
         Check("app", "app.py", for_long),

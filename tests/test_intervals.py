@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from scipy import special
+from sklearn.linear_model import LogisticRegression
 
 import xcid
 from xcid.contributions.sampled import CONFIDENCE
@@ -101,3 +102,34 @@ def test_95_percent_hold_the_truth(log_odds, n_features, n):
 def test_none_of_it_can_be_spared(log_odds, n_features, n):
     values, reach, truth = explained(log_odds, n_features, n)
     assert standard_errors_from_nominal(np.abs(values - truth) <= NARROWER * reach) < -FARTHEST
+
+
+@pytest.mark.parametrize("far", [45.0, 800.0, -800.0])
+@pytest.mark.parametrize("scale", ["auto", "log_odds"])
+def test_a_probability_that_underflows_to_0_costs_no_coverage(far, scale):
+    """One reference row lies so far out that a logistic regression gives 0, where all other probabilities are usual.
+
+    Limits of one column once held the truth in .575 of rows. In 160 cells of each setting they hold it in .94 to 1, in
+    the worst column in .825; the scale is the one that was chosen, where 0 counts as what the page on the method says.
+    """
+    reference = np.random.default_rng(0).normal(size=(300, 4))
+    model = LogisticRegression().fit(reference, reference[:, 0] + reference[:, 1] > 0)
+    model.coef_, model.intercept_ = np.array([[1.5, -1.0, 0.5, 1.0]]), np.array([-0.2])
+    reference[0, 3], rows = far, reference[1:41].copy()
+    assert (model.predict_proba(reference) == 0).sum() == 1
+    read = xcid.Explainer(model, reference).contributions(rows)
+    assert np.allclose(read.values, model.coef_ * (rows - reference.mean(axis=0)))
+    assert read.exact.all()
+
+    explainer = xcid.Explainer(lambda X: model.predict_proba(X), reference, scale=scale)
+    found, chosen = explainer.contributions(rows), explainer.setup.contributing.scale
+    assert chosen.name == ("probability" if scale == "auto" else scale)
+
+    def value(X):
+        first, second = np.maximum(model.predict_proba(X), chosen.least).T
+        return second if chosen.name == "probability" else np.log(second) - np.log(first)
+
+    truth = shapley(value, rows, reference)
+    held = (found.lower <= truth + 1e-9) & (truth - 1e-9 <= found.upper)
+    assert held.mean() >= 0.92
+    assert held.mean(axis=0).min() >= 0.8

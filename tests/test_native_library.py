@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,12 +85,18 @@ def make_a_link(path):
     path.symlink_to("elsewhere")
 
 
+def refuse():
+    raise MissingDependency("no compiler")
+
+
+SPOILS = (
+    cut, turn_a_bit, make_a_pipe, make_a_link, lambda path: path.write_bytes(b""), lambda path: path.chmod(0o666),
+)  # fmt: skip
+
+
 @needs_compiler
 @needs_owners
-@pytest.mark.parametrize(
-    "spoil",
-    [cut, turn_a_bit, make_a_pipe, make_a_link, lambda path: path.write_bytes(b""), lambda path: path.chmod(0o666)],
-)
+@pytest.mark.parametrize("spoil", SPOILS)
 def test_a_file_that_is_not_what_was_built_is_replaced(spoil):
     """A truncated library ends the process, and one that anybody can write to is anybody's."""
     path = library.build()
@@ -145,15 +154,57 @@ def test_models_are_called_for_rows_that_they_may_refuse(cell):
     assert asked == [1]
 
 
-@needs_compiler
-def test_a_wheel_brings_the_library_along(tmp_path, monkeypatch):
-    """What is shipped is loaded, also without a compiler; one of other sources is not."""
-    shipped = library.build(tmp_path / "shipped.so")
-    monkeypatch.setattr(library, "SHIPPED", shipped)
+@pytest.fixture
+def shipped(monkeypatch, tmp_path):
+    """A wheel for a platform is installed."""
+    monkeypatch.setattr(library, "SHIPPED", tmp_path / "site")
+    library.SHIPPED.mkdir()
+    made = library.build(tmp_path / "site" / "made.so")
+    digest = hashlib.sha256(made.read_bytes()).hexdigest()[: library.DIGITS]
     monkeypatch.setattr(library, "build", lambda: pytest.fail("it was built again"))
     library.forget()
+    return made.rename(made.with_name(f"compiled-{digest}.so"))
+
+
+@needs_compiler
+def test_a_wheel_brings_the_library_along(shipped, monkeypatch):
+    """What is shipped is loaded, also without a compiler."""
+    shipped.parent.chmod(0o777)  # whoever can write here can write the modules
     assert library.road() == "the library in C, shipped with xcid"
-    monkeypatch.setattr(library, "SHIPPED", tmp_path / "none.so")
     monkeypatch.setenv(library.SWITCH, "numpy")
     library.forget()
     assert library.road() == "NumPy (XCID_NATIVE=numpy)"
+
+
+@needs_compiler
+@needs_owners
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_a_shipped_library_that_is_not_what_its_name_says_is_not_loaded(shipped, spoil, monkeypatch):
+    monkeypatch.setattr(library, "build", refuse)
+    spoil(shipped)
+    assert library.loaded() is None
+
+
+@needs_compiler
+@needs_owners
+def test_a_shipped_library_is_as_private_as_the_modules(shipped, monkeypatch):
+    """A site that a group keeps is theirs with all that is in it; a file of somebody else is nobody's."""
+    module, stat = Path(library.__file__).stat(), Path.stat
+
+    def kept_by_a_group(path, **options):
+        found = stat(path, **options)
+        return SimpleNamespace(st_uid=4321, st_mode=0o100664) if path == Path(library.__file__) else found
+
+    shipped.chmod(0o664)
+    assert bool(module.st_mode & 0o020) == library._is_intact(shipped)
+    monkeypatch.setattr(Path, "stat", kept_by_a_group)
+    assert library._is_intact(shipped)
+    shipped.chmod(0o666)
+    assert not library._is_intact(shipped)
+
+
+@needs_compiler
+def test_a_shipped_library_of_other_sources_is_passed_over(shipped, monkeypatch):
+    monkeypatch.setattr(library, "declared", lambda library: library.no_such_function)
+    monkeypatch.setattr(library, "build", refuse)
+    assert library.loaded() is None

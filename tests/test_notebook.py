@@ -55,6 +55,22 @@ def test_hostile_names_stay_text(rows):
     assert "<script" not in explanation._repr_html_()
 
 
+ODD = "\x1b[31mred\x07\u202ebackwards"
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_letters_that_act_on_others_are_written_out(rows):
+    """A page may be shown as text, by tools that print it to a terminal, and U+202E turns names in a browser, too."""
+    explainer = xcid.Explainer(lambda X: X[:, 0] > 0, TABLE, generator=Marginal(m=20), feature_names=[ODD, "b", "c"])
+    found = explainer(TABLE[:rows])
+    found = replace(found, index=np.array([ODD] * rows, dtype=object))
+    pages = [found._repr_html_(), explainer.counterfactuals(TABLE[:3])._repr_html_()]
+    pages += [explainer(TABLE[:9]).compare(explainer(TABLE[9:20]))._repr_html_()]
+    for page in pages:
+        assert "⟨U+001B⟩[31mred⟨U+0007⟩⟨U+202E⟩" in page
+    assert not any(letter in page for page in pages for letter in "\x1b\x07\u202e")
+
+
 def test_hostile_levels():
     import pandas as pd
 

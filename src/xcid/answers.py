@@ -5,21 +5,63 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from xcid import directions, pipeline
 from xcid._check import as_float, as_int, name_class, sign_of, warn
+from xcid._kernels.arrays import thinned
 from xcid.calibration import Repeats
 from xcid.cid.generators.search import status as lacks
 from xcid.contributions.scale import get_contributions
 from xcid.errors import InvalidParameter, NotEnoughFlips
+from xcid.models import is_near
+from xcid.models.libraries import UNKNOWN_DIGEST
+from xcid.models.predictor import FEW
 from xcid.outcomes import ToClass
 from xcid.outcomes.classes import check_has_classes, class_names, column_of
-from xcid.records import Array, Explanation, Integers
+from xcid.records import Array, Explanation, Integers, Perturbations
 from xcid.setup import Setup, bind_outcome, by_log_odds, weights
 from xcid.subject import Subject
+from xcid.table import flag_unseen
+
+OTHER_MODEL = "the explanation is of another model than the explainer's as it is now: its rows were explained anew"
+OTHER_TABLE = (
+    "the explanation is against other reference data than the explainer's: answer it by the explainer that made it, or "
+    "explain its rows by explainer.with_outcome(outcome)(rows)"
+)
+
+
+def answer(setup: Setup, found: Explanation, seed: int) -> Explanation:
+    """As `answer_again`; rows of another model, or of the model before it changed, are explained anew."""
+    own, given = setup.subject.record["reference"], (found.details.settings or {}).get("reference")
+    if given not in (None, own) or found.details.column_names != setup.subject.space.names:
+        raise InvalidParameter(OTHER_TABLE)
+    if found.cloud is not None and not _is_of(setup.subject, found, found.cloud):
+        warn(OTHER_MODEL)
+        found = replace(found, cloud=None)
+    return answer_again(setup, found, seed)
+
+
+def _is_of(subject: Subject, found: Explanation, cloud: Perturbations) -> bool:
+    """Whether what an explanation keeps is of this model: by its digest, else by its outputs for rows and samples."""
+    own, given = subject.record["model"], (found.details.settings or {}).get("model", UNKNOWN_DIGEST)
+    if found.output_names != subject.output_names:
+        return False
+    if not any(name.endswith(UNKNOWN_DIGEST) for name in (own, given)):
+        return own == given
+    if cloud.outputs is None:
+        return True  # nothing of it is kept
+    row, sample = np.divmod(thinned(cloud.positive.size, FEW), max(1, cloud.positive.shape[1]))
+    rows = np.concatenate([found.data, cloud[row].samples[np.arange(len(row)), sample]])
+    due = np.concatenate([found.outputs, cloud.outputs[row, sample]])
+    known = ~np.isnan(due).any(axis=1) & ~flag_unseen(subject.space, rows).any(axis=1)
+    if not known.any():
+        return True
+    now, near = subject.predict(rows[known]), partial(is_near, precision=subject.predict.precision)
+    return near(now, due[known]) or not near(subject.predict(rows[known]), now)  # nothing tells where it is random
 
 
 def answer_again(setup: Setup, found: Explanation, seed: int) -> Explanation:

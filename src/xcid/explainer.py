@@ -226,10 +226,10 @@ class Explainer:
         return {name: Explanation.of(one) for name, one in found.items()}
 
     def answer(self, explanation: Explanation, outcome: Outcome, *, seed: int = 0) -> Explanation:
-        """Answer another question about rows that were explained, whose kept samples need no further evaluation."""
+        """Answer another question about rows that were explained, by their kept samples; anew for another model."""
         with telling(InvalidParameter, WORK):
             setup = self.with_outcome(outcome).setup
-            found = answers.answer_again(setup, explanation, as_int(seed, "seed"))
+            found = answers.answer(setup, explanation, as_int(seed, "seed"))
             return Explanation.of(pipeline.checked(setup, found))
 
     def interactions(self, X: Any, *, seed: int = 0, n: int | None = None) -> Interactions:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
-
 from xcid import records
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Backend, Density, DensityPair, Flags, Outcome
@@ -248,8 +246,10 @@ class Explanation(records.Explanation):
         write_letters([self], path, read_words(language), reasons, lambda piece: counterfactuals)
 
     def _check_rows(self, counterfactuals: Counterfactuals | None) -> None:
-        if counterfactuals is not None and not np.array_equal(counterfactuals.data, self.data, equal_nan=True):
-            raise InvalidParameter("the counterfactuals are not those of these rows: give explainer.counterfactuals(X)")
+        if counterfactuals is not None and not counterfactuals.are_of(self.data, self.outputs, self.output_names):
+            raise InvalidParameter(
+                "the counterfactuals are not those of these rows by the same model: give explainer.counterfactuals(X)"
+            )
 
 
 def load(

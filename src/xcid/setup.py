@@ -36,6 +36,10 @@ MIXTURES = 22  # samples of a plan that are held against the same rows, read by 
 READ = 8_000  # perturbations of each row where trees are read from inside, in less time than 1,000 predictions take
 SAMPLES_PER_ROW = 4096  # that a block has room for
 HELD = 8  # numbers of a sample that are held where its cells are not
+OLD_REFITS = (
+    "; its refits are still those that were given: if they belong to the training before the change, make a new "
+    "explainer with refits=xcid.refits(model, X, y)"
+)
 CHANGED = 1e-5  # of an output: further than a model that is read from inside may be from what it predicts
 
 
@@ -184,7 +188,8 @@ def make_search() -> Generator:
 
 def renew(setup: Setup) -> Setup:
     """The same setup of the model as it is now."""
-    subject, sources = setup.subject.current(), setup.sources
+    sources = setup.sources
+    subject = setup.subject.current(OLD_REFITS if sources is not None and sources.refits else "")
     if subject is not setup.subject:
         setup = replace(setup, subject=subject, **setup.given.bound(subject, setup.score))
     return setup if sources is None else replace(setup, sources=sources.current(setup))

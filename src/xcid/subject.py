@@ -62,8 +62,8 @@ class Standing:
         trust = "travelled" if self.trust == "watched" else self.trust
         return Standing, (self.model, trust if is_same else "lost")
 
-    def current(self, subject: Subject) -> Subject:
-        """The subject itself, or one of the model as it is now."""
+    def current(self, subject: Subject, beside: str = "") -> Subject:
+        """The subject itself, or one of the model as it is now; a change is said, with what else it means."""
         now = None if self.trust == "untold" else _look_at(self.model)
         held = self._held(subject, now)
         if held is not None and ((now is not None and now.is_whole) or held.predicts_the_same()):
@@ -71,7 +71,7 @@ class Standing:
         with self.lock:
             if self.latest is None or self.latest is held or self.latest.standing.fingerprint != now:
                 self.latest = subject.renewed()
-                warn(CHANGED)
+                warn(CHANGED + beside)
             return self.latest
 
     def _held(self, subject: Subject, now: Fingerprint | None) -> Subject | None:
@@ -144,9 +144,9 @@ class Subject:
         """The same features, which may take every value that the reference data have."""
         return Features.of(self.space.unlimited(), Constraints(groups=self.constraints.groups))
 
-    def current(self) -> Subject:
+    def current(self, beside: str = "") -> Subject:
         """Compare the model with what was read of it: give this subject, or one made of the model as it is now."""
-        return self.standing.current(self)
+        return self.standing.current(self, beside)
 
     def renewed(self) -> Subject:
         """The same table, and the model tried again."""

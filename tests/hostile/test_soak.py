@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import platform
 import re
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -49,14 +51,14 @@ def test_a_share_holds(soak, capsys, name):
     assert re.fullmatch(r"\w+: ([1-9]\d*) tried, \1 held", printed.splitlines()[-1])
 
 
-@pytest.mark.parametrize("way", ["app", "run", "dask", "ray", "spark"])
+@pytest.mark.parametrize("way", ["app", "answer", "run", "dask", "ray", "spark"])
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_a_share_of_changed_models_is_not_stale(soak, capsys, way):
     needed = {"app": "uvicorn", "dask": "distributed", "ray": "ray", "spark": "pyspark"}
     pytest.importorskip(needed.get(way, "joblib"), reason=f"needs the extra {way}")
     if way == "spark" and shutil.which("java") is None:
         pytest.skip("Spark needs Java 17 or newer")
-    status = soak("changes").main(["--ways", way, "--every", "38"])
+    status = soak("changes").main(["--ways", way, "--every", "52"])
     printed = capsys.readouterr().out
     assert status == 0, printed
     assert printed.endswith("changes: 2 tried, 2 held\n")
@@ -132,7 +134,11 @@ class TestPlantedFaults:
 
     def test_libraries_that_are_not_looked_at(self, fails, monkeypatch):
         monkeypatch.setattr("xcid.native.library._is_intact", lambda path: True)
-        fails("libraries", "--count", "4", SPOILS=lambda known: known[1:2])
+        fails("libraries", "--count", "4", SPOILS=lambda known: known[1:2], TARGETS=lambda known: known[:1])
+
+    def test_shipped_libraries_that_are_not_looked_at(self, fails, monkeypatch):
+        monkeypatch.setattr("xcid.native.library._is_intact", lambda path: True)
+        fails("libraries", "--count", "4", SPOILS=lambda known: known[1:2], TARGETS=lambda known: known[1:])
 
     def test_numbers_that_wrap(self, fails, monkeypatch):
         """Conditions once calculated in the types of the columns."""
@@ -167,6 +173,10 @@ class TestPlantedFaults:
         pytest.importorskip("uvicorn", reason="needs the extra app")
         monkeypatch.setattr(Fingerprint, "__eq__", lambda self, other: True)
         fails("changes", "--ways", "app", "--every", "25")
+
+    def test_explanations_that_are_not_compared(self, fails, monkeypatch):
+        monkeypatch.setattr("xcid.answers._is_of", lambda *known: True)
+        fails("changes", "--ways", "answer", "--every", "25")
 
     def test_an_input_that_hangs(self, fails):
         fails("inputs", "--count", "1", SLOWEST=lambda known: 1, attempt=lambda known: lambda draw: time.sleep(30))
@@ -215,6 +225,13 @@ class TestPlantedFaults:
         fails("cases", "it", str(tmp_path), "-c", str(tmp_path), "--rootdir", str(tmp_path))
 
 
+def collected(options):
+    typed = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *options]
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(typed, cwd=root, capture_output=True, text=True, check=True)
+    return [line for line in done.stdout.splitlines() if "::" in line]
+
+
 class TestTable:
     """The table of ``soak/run.py`` believes the last line of a check only together with its exit status."""
 
@@ -236,7 +253,9 @@ class TestTable:
         monkeypatch.setattr(module, "ROOT", tmp_path)
         monkeypatch.setattr(module, "checks", lambda *options: [module.Check("tables", "it.py", ())])
         assert module.main([]) == status
-        assert capsys.readouterr().out.splitlines()[2].split(" | ")[1:3] == row
+        printed = capsys.readouterr().out.splitlines()
+        assert printed[4].split(" | ")[1:3] == row
+        assert re.fullmatch(rf"status {status}, \d+ s on the clock, \d+ at a time", printed[-1])
 
     def test_tests_are_not_counted_as_attacks(self, soak, monkeypatch, tmp_path, capsys):
         module = soak("run")
@@ -247,8 +266,31 @@ class TestTable:
         monkeypatch.setattr(module, "ROOT", tmp_path)
         monkeypatch.setattr(module, "checks", lambda *options: parts)
         assert module.main(["--parallel", "1"]) == 0
-        row = capsys.readouterr().out.splitlines()[2].split(" | ")
+        row = capsys.readouterr().out.splitlines()[4].split(" | ")
         assert (row[1:5], row[6]) == (["3", "3", "2", "2"], "it 3, cases 2 tests |")
+
+    @pytest.mark.parametrize(("edited", "said"), [(False, "nothing changed since"), (True, "not committed")])
+    def test_it_names_what_is_attacked(self, soak, monkeypatch, tmp_path, edited, said):
+        module = soak("run")
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+        assert module.about(7) == f"sources of no commit; Python {platform.python_version()}, seed 7"
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        for typed in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "first"], ["rev-parse", "HEAD"]):
+            done = subprocess.run(["git", *typed], cwd=tmp_path, capture_output=True, text=True, check=True)
+        if edited:
+            (tmp_path / "new.py").touch()
+        assert module.about(7).startswith(f"commit {done.stdout.strip()}, ")
+        assert said in module.about(7)
+
+    def test_every_test_of_changed_models_is_run_once(self, soak):
+        """By one of two checks; a word in the name of a test once kept sixteen of them from both."""
+        module = soak("run")
+        parts = [one.options[1:] for one in module.checks(module.read_options([])) if module.CHANGED[0] in one.options]
+        assert len(parts) == 2
+        found = [collected(part) for part in (module.CHANGED, *parts)]
+        assert all(found)
+        assert sorted(found[0]) == sorted(found[1] + found[2])
+        assert sum("what_a_method_leaves" in name for name in found[1]) == 16
 
     def test_every_script_is_in_the_table(self, soak):
         scripts = {path.name for path in (Path(__file__).resolve().parents[2] / "soak").glob("*.py")}

@@ -27,6 +27,7 @@ from xcid.records import Array
 from xcid.table import FeatureSpace
 from xcid.table.features import digest_reference
 
+UNKNOWN_DIGEST = "digest unknown"
 Adapted = tuple[Any, Callable[[Array], Any]]
 # Of the inputs of ONNX sessions.
 TYPES = {
@@ -260,7 +261,7 @@ def trace(model: Any, space: FeatureSpace, is_readable: bool) -> dict[str, str]:
     from xcid.native import Content, look_for_record
 
     found = look_for_record(model) if is_readable else Content("", (type(model).__module__.partition(".")[0],))
-    sha256 = f"sha256 {found.sha256}" if found.sha256 else "digest unknown"
+    sha256 = f"sha256 {found.sha256}" if found.sha256 else UNKNOWN_DIGEST
     return {
         "model": f"{getattr(model, '__name__', type(model).__name__)}, {sha256}",
         "reference": f"{len(space.rows):,} rows, sha256 {digest_reference(space)}",

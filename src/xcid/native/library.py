@@ -29,7 +29,7 @@ from xcid.native.program import Program
 from xcid.records import Array
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("bits.c", "exact.c", "nearest.c", "terms.h"))
-SHIPPED = Path(__file__).with_name("compiled.dll" if os.name == "nt" else "compiled.so")
+SHIPPED = Path(__file__).parent  # where a wheel for a platform has a library; its digest is in its name, too
 COMPILERS = ("cc", "gcc", "clang")
 SWITCH = "XCID_NATIVE"
 SECONDS = 60  # that a compiler may take
@@ -91,17 +91,20 @@ def road() -> str:
     if library is None:
         return f"NumPy ({SWITCH}=numpy)" if os.environ.get(SWITCH) == "numpy" else "NumPy (no library, no C compiler)"
     made = Path(library._name)  # noqa: SLF001
-    return f"the library in C, {'shipped with xcid' if made == SHIPPED else f'built here: {made}'}"
+    return f"the library in C, {'shipped with xcid' if made.parent == SHIPPED else f'built here: {made}'}"
 
 
 @functools.cache
 def _load() -> Any | None:
     if os.environ.get(SWITCH) == "numpy":
         return None
-    try:
-        return declared(ctypes.CDLL(str(SHIPPED)))
-    except (OSError, AttributeError):  # not there, or not of these sources
-        pass
+    for path in sorted(SHIPPED.glob(f"compiled-*.{'dll' if os.name == 'nt' else 'so'}")):
+        try:
+            if _is_intact(path):
+                return declared(ctypes.CDLL(str(path)))
+            LOG.info("%s is not used: it is not what its name says, or others can write to it", path)
+        except (OSError, AttributeError) as error:  # of another system, or not of these sources
+            LOG.info("%s is not used: %s", path, said(error))
     try:
         path = next(filter(_is_intact, sorted(folder().glob(f"{edition()}*.so"))), None) or build()
         if not _is_intact(path):
@@ -123,22 +126,32 @@ def declared(library: Any) -> Any:
 
 
 def _is_intact(path: Path) -> bool:
-    """Whether a file holds what its name says, and nobody but this user, or the administrator, can have written it."""
+    """Whether a file holds what its name says, and nobody else can have written it."""
     try:  # a link is not followed, and a pipe not waited for
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(path, flags), "rb") as file:
-            own, home = os.fstat(file.fileno()), path.parent.stat()
-            if not stat.S_ISREG(own.st_mode) or own.st_size > MOST_BYTES or not _is_private(own, home):
+            own = os.fstat(file.fileno())
+            if not stat.S_ISREG(own.st_mode) or own.st_size > MOST_BYTES or not _is_private(path, own):
                 return False
             return path.stem.endswith(f"-{hashlib.sha256(file.read()).hexdigest()[:DIGITS]}")
     except OSError:
         return False
 
 
-def _is_private(*places: os.stat_result) -> bool:
+def _is_private(path: Path, own: os.stat_result) -> bool:
+    """Whether nobody but this user, or the administrator, can have written a file.
+
+    What is shipped may be written by whoever can write the modules of xcid, and by nobody else.
+    """
     if not hasattr(os, "getuid"):
         return True
-    return all(one.st_uid in (0, os.getuid()) and not one.st_mode & (stat.S_IWGRP | stat.S_IWOTH) for one in places)
+    owners, bits, places = {0, os.getuid()}, stat.S_IWGRP | stat.S_IWOTH, [own]
+    if path.parent == SHIPPED:
+        module = Path(__file__).stat()
+        owners, bits = owners | {module.st_uid}, bits & ~module.st_mode
+    else:
+        places = [own, path.parent.stat()]
+    return all(one.st_uid in owners and not one.st_mode & bits for one in places)
 
 
 _GROUP = np.dtype([(name, np.int64) for name in ("start", "stop", "entry", "n_bits", "n_columns", "slot")])

@@ -1,6 +1,6 @@
 """Explanations in notebooks: one small table of HTML, without scripts and styles of its own beyond the cells.
 
-Names and values come from data: all of them are escaped.
+Names and values come from data: all of them are escaped, and letters that act on the text around them written out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xcid._check import percent
 from xcid.records import Explanation
 from xcid.show import text, wording
 from xcid.show.wording import colours, differences, rows
-from xcid.show.wording.names import count_in_words, elide
+from xcid.show.wording.names import count_in_words, elide, write_out
 
 if TYPE_CHECKING:
     from xcid.comparison import Comparison
@@ -33,13 +33,13 @@ NUMBER = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabul
 def html(explanation: Explanation) -> str:
     """One row as bars; many as means of their scores, about one outcome, feature by feature."""
     if not len(explanation):
-        return f"<p>{escape(repr(explanation))}</p>"
+        return write_out(f"<p>{escape(repr(explanation))}</p>")
     return _one(explanation) if len(explanation) == 1 else _many(explanation)
 
 
 def _one(one: Explanation) -> str:
     if not wording.is_explained(one):
-        return f"<p>{escape(wording.title_row(one))}</p>"
+        return write_out(f"<p>{escape(wording.title_row(one))}</p>")
     sizes = np.abs(one.values[0]) if one.size is None else one.size[0]
     order, longest = wording.rank_largest(sizes, MOST), float(sizes.max(initial=0.0))
     faint, has_sum = wording.is_faint(one)[0], one.base_values is not None
@@ -101,7 +101,7 @@ def _table(head: tuple[str, ...], titles: list[str], lines: list[str], notes: li
     first, *more = map(escape, filter(None, head))
     above = "".join([first, *(f'<p style="font-size:85%;opacity:.75;margin:0">{line}</p>' for line in more)])
     foot = escape("; ".join(filter(None, notes)))
-    return (
+    return write_out(
         f'<table style="border-collapse:collapse"><caption style="{CELL};caption-side:top">{above}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
         f'<p style="{CELL};font-size:85%;opacity:.75;margin:2px 0">{foot}</p>'

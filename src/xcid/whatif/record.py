@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from xcid.table import Backend, Column
 
 NOT_REACHED, ALREADY, FAILED = "not reached", "already there", "failed"
 
+SAME = 1e-5  # of outputs: no further apart by one model, in single precision, too
 PROVED = {
     "nearest": "proved: nothing nearer",
     "sparsest": "proved: no fewer changes",
@@ -92,6 +93,14 @@ class Counterfactuals:
         from xcid.show import notebook
 
         return notebook.counterfactuals(self)
+
+    def are_of(self, rows: Array, outputs: Array, names: Sequence[str]) -> bool:
+        """Whether these are counterfactuals of (n, d) rows by a model with these (n, k) outputs."""
+        if not np.array_equal(self.data, rows, equal_nan=True):
+            return False
+        columns = [names.index(name) if name in names else 0 for name in self.about.tolist()]
+        due, known = outputs[self.row, columns], (self.about != "") & ~np.isnan(self.was)
+        return bool(np.allclose(self.was[known], due[known], rtol=SAME, atol=SAME))
 
     @property
     def reached(self) -> Flags:

@@ -36,8 +36,13 @@ def clean(text: object, most: int = MOST_LETTERS) -> str:
     >>> clean("a very long name", most=7)
     'a very…'
     """
-    seen = "".join(map(_seen, str(text)[: most + 1]))
+    seen = write_out(str(text)[: most + 1])
     return seen if len(seen) <= most else f"{seen[: most - 1]}…"
+
+
+def write_out(text: str) -> str:
+    """The whole text with the letters that :func:`clean` writes out; of a page that is made, too."""
+    return "".join(map(_seen, text))
 
 
 def _seen(letter: str) -> str:
