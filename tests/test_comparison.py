@@ -317,9 +317,9 @@ class TestShown:
     def test_sentences(self, found):
         ends = np.exp(-found.upper[1]), np.exp(-found.lower[1])
         assert differences.word_difference(found, 1) == (
-            f"x1: divides the odds of yes by {np.exp(-found.first[1]):.3g} in January and by "
-            f"{np.exp(-found.second[1]):.3g} in March: a ratio of {np.exp(-found.difference[1]):.3g} "
-            f"({ends[0]:.3g} to {ends[1]:.3g})"
+            f"x1: divides the odds of yes by {np.exp(-found.first[1]):.2f} in January and by "
+            f"{np.exp(-found.second[1]):.2f} in March: a ratio of {np.exp(-found.difference[1]):.2f} "
+            f"({ends[0]:.2f} to {ends[1]:.2f})"
         )
         assert differences.word_difference(found, 3) == "x3: no significant difference"
 

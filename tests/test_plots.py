@@ -85,7 +85,9 @@ class TestBar:
         assert ax.get_title().startswith("row 0: not explained: the model took longer than time_limit\nallows\n")
 
     def test_label_of_the_axis(self, explanation):
-        assert xcid.plots.bar(explanation).get_xlabel().startswith("contributions in probability of True: from 50% on ")
+        assert (
+            xcid.plots.bar(explanation).get_xlabel().startswith("contributions in probability of True: from 0.50 on ")
+        )
         unsigned = replace(explanation, base_values=None, scale="d1", values=np.abs(explanation.values))
         ax = xcid.plots.bar(unsigned)
         assert ax.get_xlabel().startswith("score: d1")

@@ -672,5 +672,5 @@ class TestNumbers:
         one = explainer(lambda X: 718148.4 + 1e5 * (X[:, 0] - ROW[0]))([ROW])
         one.report(tmp_path / "r.html")
         (row,) = read(tmp_path / "r.html")["rows"]
-        assert row["answer"] == "718,148"
-        assert {flip["was"] for flip in row["counterfactuals"]} == {718148.0}
+        assert row["answer"] == "718,148.40"
+        assert {flip["was"] for flip in row["counterfactuals"]} == {718148.4}

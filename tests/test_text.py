@@ -62,11 +62,11 @@ def test_signs(explanation, unsigned):
 
 def test_where_contributions_begin_and_end(explanation):
     one = explanation[0]
-    due = "contributions in probability of True: from 55% on average over the reference data to 75% here"
+    due = "contributions in probability of True: from 0.55 on average over the reference data to 0.75 here"
     told = replace(one, values=np.array([[0.25, -0.5, 0.45, 0.0]]), base_values=np.array([0.55]))
     assert text.bars(told).splitlines()[2].strip() == due
     odds = replace(told, scale="log_odds", base_values=np.array([-1.2]))
-    assert "from -1.20 on average over the reference data to -1.00 (27%) here" in text.bars(odds)
+    assert "from -1.20 on average over the reference data to -1.00 (0.27) here" in text.bars(odds)
 
 
 def test_how_many_values_were_tried():

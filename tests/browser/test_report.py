@@ -11,7 +11,7 @@ import pytest
 import xcid
 import xcid.show.report
 import xcid.show.wording
-from xcid._check import percent, round_half_up
+from xcid._numbers import percent, round_half_up
 from xcid.records import with_details
 from xcid.show.reasons import Reasons
 from xcid.show.wording.names import format_number

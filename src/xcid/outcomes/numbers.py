@@ -268,7 +268,7 @@ class Raise(OfOneOutput):
     def describe(self, names: Sequence[str], number: Number) -> str:
         """Whether the number moves so far."""
         verb = "rise" if self.sign > 0 else "fall"
-        return f"Does {_describe_output(self.target)} {verb} by {self.by:.4g} of what it is? ({HARD})"
+        return f"Does {_describe_output(self.target)} {verb} by {number(self.by)} of what it is? ({HARD})"
 
     def describe_side(self, output: Array, names: Sequence[str], number: Number) -> str:
         """Not so far."""
@@ -276,7 +276,7 @@ class Raise(OfOneOutput):
 
     def describe_goal(self, names: Sequence[str], number: Number) -> str:
         """So much more, or less."""
-        share = "a tenth" if self.by == 0.1 else f"{self.by:.4g} of what it is"
+        share = "a tenth" if self.by == 0.1 else f"{number(self.by)} of what it is"
         wanted = f"at least {share} {'more' if self.sign > 0 else 'less'}"
         return wanted if self.target is None else f"{wanted} of {_describe_output(self.target)}"
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from xcid._numbers import DIGITS_OF_A_CELL, format_number
 from xcid.records.fields import COLUMN, FEATURE, OUTPUT, per
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -33,15 +34,7 @@ def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:
         return "missing"
     if unit:
         return str(np.array(round(code)).astype(f"datetime64[{unit}]"))
-    return levels[int(code)] if levels else _number_in_words(code + 0.0)
-
-
-def _number_in_words(number: float) -> str:
-    """Six digits; all digits before the point, and the cents of a number that has no others after it."""
-    if not 1e5 <= abs(number) < 1e15:
-        return f"{number:.6g}"
-    decimals = 2 if round(number, 2) == number and not number.is_integer() else 0
-    return f"{number:,.{decimals}f}" if abs(number) >= 1e6 else f"{number:.{decimals}f}"
+    return levels[int(code)] if levels else format_number(code + 0.0, DIGITS_OF_A_CELL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

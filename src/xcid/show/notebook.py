@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcid import directions
-from xcid._check import percent
+from xcid._numbers import percent
 from xcid.records import Explanation
 from xcid.show import text, wording
 from xcid.show.wording import colours, differences, rows

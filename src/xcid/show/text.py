@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
-from xcid._check import as_int, percent
+from xcid._check import as_int
+from xcid._numbers import percent
 from xcid._require import make_printable
 from xcid.records import Explanation
 from xcid.show import wording

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcid._check import number, percent, position_of, round_half_up
+from xcid._check import position_of
 from xcid._kernels.arrays import same
+from xcid._numbers import format_number, format_probability, percent
 from xcid.frames import frame_of
 from xcid.records import Array, Flags, Integers, Texts, in_words
 from xcid.table import Backend, Column
@@ -209,9 +210,8 @@ class Counterfactuals:
     def word_output(self, line: int, value: float) -> str:
         """An output of a line in words: a probability with as many decimals as show on which side it is."""
         if self.is_number(line):
-            return number(value)
-        digits = int(self.digits[line])
-        return f"{round_half_up(value, digits):.{digits}f}"
+            return format_number(value)
+        return format_probability(value, int(self.digits[line]))
 
     def in_order(self, line: int) -> list[int]:
         """Places of the features that change, in the order in which they work best."""
