@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -12,8 +12,15 @@ from xcid._require import require
 from xcid.records import Array, Explanation, Flags, fields
 from xcid.table import Backend, require_backend
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
-def to_frame(explanation: Explanation, backend: Backend) -> Any:
+    AnyFrame: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table
+
+
+def to_frame(explanation: Explanation, backend: Backend) -> AnyFrame:
     """Give one line for each row and feature: row, feature, data, value, importance, status, ...
 
     A column of pandas may hold numbers and texts, so ``data`` has levels and dates as people know them. Those of other

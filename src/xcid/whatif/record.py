@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -14,6 +14,13 @@ from xcid._numbers import format_number, format_probability, percent
 from xcid.frames import frame_of
 from xcid.records import Array, Flags, Integers, Texts, in_words
 from xcid.table import Backend, Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from xcid.frames import AnyFrame
 
 NOT_REACHED, ALREADY, FAILED = "not reached", "already there", "failed"
 
@@ -178,7 +185,13 @@ class Counterfactuals:
             lines += [*made[:-1], f"{made[-1]}  # {self.path[line, at]:.4g}"]
         return [*lines, *(cell_code(self.columns[at], new[at]) for at in self._derived(line))]
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
+    @overload
+    def to_frame(self, backend: Literal["pandas"] = "pandas") -> pd.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["polars"]) -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["pyarrow"]) -> pa.Table: ...
+    def to_frame(self, backend: Backend = "pandas") -> AnyFrame:
         """One line each: row, kind, changes, n_changes, distance, output, was, about, proof, survival, contrary ...."""
         return frame_of(self.to_columns(), backend)
 
