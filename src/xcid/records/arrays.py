@@ -64,10 +64,17 @@ class DensityPair:
     atoms: Flags
 
     def __str__(self) -> str:
-        """Say what a pair consists of; its d1 is ``xcid.distances.d_k(pair.p, pair.q, pair.weights)``."""
+        """Say what a pair is made of; its d1 is ``xcid.distances.d_k(pair.p, pair.q, pair.weights)``."""
+        if self.p.ndim > 1:
+            return f"distributions where the answer flips (p) and where it stays (q), of shape {self.p.shape[:-1]}"
         used = self.weights > 0
-        n_atoms, axes = int((self.atoms & used).sum()), "" if self.p.ndim == 1 else f" for {self.p.shape[:-1]}"
-        return f"two densities, of C+ and C-{axes}; cells: {int(used.sum()) - n_atoms:,}, atoms: {n_atoms:,}"
+        points, parts = self.points[used & ~self.atoms], list[str]()
+        if points.size:
+            ends = (format_number(end, DIGITS_OF_A_CELL) for end in (points.min(), points.max()))
+            parts.append(f"a curve of {points.size:,} points from {' to '.join(ends)}")
+        if n_single := int((self.atoms & used).sum()):
+            parts.append(f"{n_single:,} single value{'' if n_single == 1 else 's'}")
+        return f"how a feature is distributed where the answer flips (p) and where it stays (q): {' and '.join(parts)}"
 
     def __getitem__(self, index: Any) -> DensityPair:
         """Select from the leading axes."""
