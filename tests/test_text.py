@@ -84,8 +84,8 @@ def test_what_is_frozen_says_so(explanation):
 def test_title(explanation):
     title = text.bars(explanation, 1).splitlines()[0]
     top = explanation.output_names[explanation.outputs[1].argmax()]
-    assert title.startswith(f"row 1: predicted {top}; 10 of 20 perturbations flip it (")
-    assert title.endswith(f"({explanation.n_evaluations[1]:,} evaluations, ok)")
+    assert title.startswith(f"row 1: predicted {top}; 10 of 20 changed copies of the row flip it (")
+    assert title.endswith(f"({explanation.n_evaluations[1]:,} evaluations of the model, status: ok)")
     assert text.bars(explanation, -1) == text.bars(explanation, 1)
 
 

@@ -19,8 +19,8 @@ MOST_LEAST = 0.01
 CLOSE = 1e-6  # to a probability of 0
 SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the reference data never got
-HARD = "hard: every perturbation counts as yes or no"
-SOFT = "soft: each perturbation is weighted by its probability"
+HARD = "counted as yes or no"
+SOFT = "counted by its probability"
 LABELS = f"the model gives labels: yes and no count as probabilities of {1 - MOST_LEAST:g} and {MOST_LEAST:g}"
 
 

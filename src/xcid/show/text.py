@@ -115,11 +115,13 @@ def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
 def _title(one: Explanation) -> str:
     title, spent = wording.title_row(one), count_in_words(int(one.n_evaluations[0]), "evaluation")
     if one.n_rows is not None:
-        return f"{title} ({spent})"
+        return f"{title} ({spent} of the model)"
     n_flips, tried = int(one.n_flips[0]), round(float(one.n_positive[0] + one.n_negative[0]))
     verb = f"{wording.choose_verb(one)}{'s' if n_flips == 1 else ''}"
-    flips = f"; {n_flips:,} of {tried:,} perturbations {verb} it" if tried else ""  # other methods have none
-    return f"{title}{flips} ({spent}, {one.status[0]})"
+    flips = (
+        f"; {n_flips:,} of {tried:,} changed copies of the row {verb} it" if tried else ""
+    )  # other methods have none
+    return f"{title}{flips} ({spent} of the model, status: {one.status[0]})"
 
 
 def _bar(share: float, width: int) -> str:

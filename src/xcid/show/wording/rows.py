@@ -14,7 +14,7 @@ from xcid.records import DensityPair, Explanation, Plan
 from xcid.show import wording
 from xcid.show.wording.names import is_odds
 
-IMPORTANCE = "importance: CID's d1, from 0 to 1"
+IMPORTANCE = "importance: how much the decision hangs on the feature, from 0 to 1 (CID's measure)"
 ALONE = "alone: of {tried} that were tried, the share with which, nothing else changed, {it}"
 SUM = "{exact}contributions in {unit}: from {start} on average over the reference data to {end} {here}"
 BANZHAF = "Banzhaf values (others kept by halves), made to add up: too few samples for so many features"
