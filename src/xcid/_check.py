@@ -212,6 +212,13 @@ def warn(message: str) -> None:
     warnings.warn(message, XcidWarning, stacklevel=level)
 
 
+def log_notes(found: T) -> T:
+    """Tell the logger the notes of what was found."""
+    for note in getattr(found, "notes", ()):
+        LOG.info(note)
+    return found
+
+
 def silent(steps: Iterable[T], total: int) -> Iterable[T]:
     """Show nothing."""
     return steps
