@@ -122,7 +122,7 @@ class TestScatter:
         assert np.corrcoef(own, shown)[0, 1] > 0.9
         unit = f"log odds of class {explanation.output_names[1]}"
         assert ax.get_ylabel() == f"contribution in {unit}: + raises them\n− lowers them"
-        assert ax.get_title().startswith("Does the predicted class change?\n(soft")
+        assert ax.get_title().startswith("Does the predicted class change?\n(counted by")
 
     def test_an_axis_is_even_unless_values_are_not(self, explanation):
         spiky = explanation.data.copy()

@@ -70,7 +70,7 @@ class DensityPair:
         used = self.weights > 0
         points, parts = self.points[used & ~self.atoms], list[str]()
         if points.size:
-            ends = (format_number(end, DIGITS_OF_A_CELL) for end in (points.min(), points.max()))
+            ends = (format_number(float(end)) for end in (points.min(), points.max()))
             parts.append(f"a curve of {points.size:,} points from {' to '.join(ends)}")
         if n_single := int((self.atoms & used).sum()):
             parts.append(f"{n_single:,} single value{'' if n_single == 1 else 's'}")

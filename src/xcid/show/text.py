@@ -118,9 +118,8 @@ def _title(one: Explanation) -> str:
         return f"{title} ({spent} of the model)"
     n_flips, tried = int(one.n_flips[0]), round(float(one.n_positive[0] + one.n_negative[0]))
     verb = f"{wording.choose_verb(one)}{'s' if n_flips == 1 else ''}"
-    flips = (
-        f"; {n_flips:,} of {tried:,} changed copies of the row {verb} it" if tried else ""
-    )  # other methods have none
+    copies = f"{n_flips:,} of {tried:,} changed copies of the row"
+    flips = f"; {copies} {verb} it" if tried else ""  # other methods have none
     return f"{title}{flips} ({spent} of the model, status: {one.status[0]})"
 
 
