@@ -159,7 +159,7 @@ class Interval(Question):
         spread_of = f"{self._share:g} standard deviations of the reference outputs"
         width = spread_of if self.half_width is None else number(self.half_width)
         if self.soft:
-            return f"Does the output move? (soft: a change of {width} counts as half)"
+            return f"Does the output move? (a change of {width} counts as half)"
         return f"Does the output move by more than {width}? ({HARD})"
 
     def describe_side(self, output: Array, names: Sequence[str], number: Number) -> str:

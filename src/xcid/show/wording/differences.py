@@ -120,11 +120,12 @@ def word_difference(found: Comparison, at: int) -> str:
     again = "" if verbs[0] == verbs[1] else f"{verbs[1]} {it} "
     sizes, (first, second) = [_size(found, value) for value in values], _names(found)
     gap = float(found.difference[at])
-    ends = sorted(abs(float(end[at])) for end in (found.lower, found.upper))  # both have the sign of the difference
+    low, high = sorted(abs(float(end[at])) for end in (found.lower, found.upper))  # with the sign of the difference
+    over = "" if low == high else f" ({_size(found, low, gap)} to {_size(found, high, gap)})"
     apart = "ratio" if is_odds(found.scale) else "difference"
     return (
         f"{name}: {verbs[0]} {what} by {sizes[0]} in {first} and {again}by {sizes[1]} in {second}: a {apart} of "
-        f"{_size(found, gap)} ({' to '.join(_size(found, end, gap) for end in ends)})"
+        f"{_size(found, gap)}{over}"
     )
 
 
