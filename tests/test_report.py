@@ -674,3 +674,11 @@ class TestNumbers:
         (row,) = read(tmp_path / "r.html")["rows"]
         assert row["answer"] == "718,148.40"
         assert {flip["was"] for flip in row["counterfactuals"]} == {718148.4}
+
+    def test_contributions_keep_their_whole_part(self, tmp_path):
+        one = explainer(lambda X: 718148.4 + 1e5 * X[:, 0])([ROW])
+        one.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        largest = np.abs(one.values).argmax()
+        assert data["unit"] == 1.0
+        assert data["rows"][0]["score"][largest] == round(one.values[0, largest])  # as sentences beside it have it

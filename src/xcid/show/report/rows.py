@@ -20,6 +20,7 @@ from xcid.show.wording import rows as words
 from xcid.show.wording.names import clean, join_names, make_sentence
 
 MOST_OUTPUTS = 6
+MOST_WHOLE = 1e9  # scores that keep all digits of their whole part
 MOST_NAMES = 3  # in a sentence
 MOST_EFFECTS = 3  # features that have a sentence of their own
 MOST_LETTERS = 40  # of a name
@@ -29,7 +30,10 @@ MOST_LETTERS_OF_A_QUESTION = 80
 def choose_unit(explanation: Explanation) -> float:
     """The step that scores are rounded to: thousandths, or four digits of the largest where it is above 1 or tiny."""
     largest = wording.find_largest(explanation)
-    return 0.001 if largest == 0 or 0.05 <= largest <= 1 else 10.0 ** (math.floor(math.log10(largest)) - 3)
+    if largest == 0 or 0.05 <= largest <= 1:
+        return 0.001
+    unit = 10.0 ** (math.floor(math.log10(largest)) - 3)
+    return min(unit, 1.0) if largest < MOST_WHOLE else unit  # as texts have them, all digits of a whole part
 
 
 def describe_row(
