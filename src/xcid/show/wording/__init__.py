@@ -22,12 +22,12 @@ from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
 from xcid.records.status import UNKNOWN
 from xcid.records.status import meaning as status_in_words
 from xcid.show.wording.names import (
-    choose_decimals,
     clean,
     count_in_words,
     count_left_out,
     format_effect,
     format_limits,
+    format_size,
     format_status,
     is_odds,
     rank_largest,
@@ -254,7 +254,7 @@ def word_feature(one: Explanation, at: int, cell: Callable[[str], str] = str) ->
     verbs, what = _say_what(one)
     if is_odds(one.scale) and format_effect(value, one.scale) == f"×{format_factor(1.0)}":
         return f"{name} hardly changes {what}"
-    said, *ends = (_format_size(one, size, _like(one, abs(value))) for size in (abs(value), low, high))
+    said, *ends = (format_size(size, one.scale, _like(one, abs(value))) for size in (abs(value), low, high))
     unit = " points" if one.scale == "probability" else ""
     over = "" if low == high else f" ({' to '.join(ends)})"
     return f"{name} {verbs[value < 0]} {what} by {said}{unit}{over}"
@@ -265,15 +265,6 @@ def _say_what(one: Explanation) -> tuple[tuple[str, str], str]:
     if is_odds(one.scale):
         return ("multiplies", "divides"), f"the odds of {name_whom(one)}"
     return ("raises", "lowers"), "the output" if one.scale == "number" else f"the probability of {name_whom(one)}"
-
-
-def _format_size(one: Explanation, size: float, like: float | Array) -> str:
-    """A size of a contribution of a single row without its sign, with the decimals of another: 2.10, 12.5 points."""
-    if is_odds(one.scale):
-        return format_factor(np.exp(size), choose_decimals(like, one.scale))
-    if one.scale == "number":
-        return format_effect(size, "number", like).removeprefix("+")
-    return "under 0.1" if 0 < size < 0.0005 else format_fixed(100 * size, 1)
 
 
 def name_whom(one: Explanation | Interactions) -> str:

@@ -162,6 +162,21 @@ def _is_no_factor(value: float, decimals: int = 2) -> bool:
     return bool(round_half_up(np.exp(min(abs(value), 1.0)), decimals) == 1)
 
 
+def format_size(size: float, scale: str, like: float | Array) -> str:
+    """A contribution without its sign, with the decimals of another, in a sentence: points of a probability.
+
+    Examples
+    --------
+    >>> format_size(0.7, "log_odds", 0.7), format_size(0.1254, "probability", 0.1), format_size(1e-4, "probability", 0)
+    ('2.01', '12.5', 'under 0.1')
+    """
+    if scale == "probability":
+        return "under 0.1" if 0 < size < 0.0005 else format_fixed(100 * size, 1)
+    if is_odds(scale):
+        return format_factor(np.exp(size), choose_decimals(like, scale))
+    return format_effect(size, scale, like).removeprefix("+")
+
+
 def format_limits(value: float, ends: tuple[float, float], scale: str, like: float | Array | None = None) -> str:
     """A contribution with its limits, of equal decimals; exact ones have none, and none are said of odds that stay.
 
