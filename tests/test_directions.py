@@ -226,12 +226,12 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("outcome", "words"),
         [
-            (outcomes.Flip(soft=True), r"Does the predicted class change\? \(soft"),
-            (outcomes.Flip(), r"Does the predicted class change\? \(hard"),
-            (outcomes.ToClass("1"), r"become class 1, or stop being class 1\? \(hard"),
-            (outcomes.ToClass("1", soft=True), r"become class 1, or stop being class 1\? \(soft"),
-            (outcomes.Threshold(0.3), r"Does the probability of class 1 cross 0\.3\? \(soft"),
-            (outcomes.Threshold(0.3, soft=False), r"Does the probability of class 1 cross 0\.3\? \(hard"),
+            (outcomes.Flip(soft=True), r"Does the predicted class change\? \(counted by"),
+            (outcomes.Flip(), r"Does the predicted class change\? \(counted as"),
+            (outcomes.ToClass("1"), r"become class 1, or stop being class 1\? \(counted as"),
+            (outcomes.ToClass("1", soft=True), r"become class 1, or stop being class 1\? \(counted by"),
+            (outcomes.Threshold(0.3), r"Does the probability of class 1 cross 0\.3\? \(counted by"),
+            (outcomes.Threshold(0.3, soft=False), r"Does the probability of class 1 cross 0\.3\? \(counted as"),
             (outcomes.Within(0.2, 0.6), r"enter or leave the range from 0\.2 to 0\.6"),
             (lambda outputs, reference: outputs[:, 1] > 0.5, r"change sides\? \(a question of your own: <lambda>\)"),
         ],
@@ -254,7 +254,7 @@ class TestQuestions:
     def test_of_a_regression(self):
         assert "a change of" in xcid.Explainer(logit, TABLE)(TABLE[:1]).question
         hard = xcid.Explainer(logit, TABLE, outcome=outcomes.Interval(half_width=2.0))(TABLE[:1])
-        assert hard.question == "Does the output move by more than 2? (hard: every perturbation counts as yes or no)"
+        assert hard.question == "Does the output move by more than 2? (counted as yes or no)"
 
     def test_a_threshold_of_one_half_is_the_change_of_class(self):
         found = [

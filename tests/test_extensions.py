@@ -120,4 +120,7 @@ def test_a_pair_of_densities_prints_as_a_line():
     points = np.linspace(0, 1, 5)
     flags = np.array([True, False, False, False, False])
     pair = xcid.DensityPair(points, points, points, np.array([1, 0.25, 0.25, 0.25, 0]), flags)
-    assert str(pair) == "two densities, of C+ and C-; cells: 3, atoms: 1"
+    says = "how a feature is distributed where the answer flips (p) and where it stays (q): "
+    assert str(pair) == f"{says}a curve of 3 points from 0.25 to 0.75 and 1 single value"
+    assert str(pair[:1]) == f"{says}1 single value"
+    assert "\n" not in str(pair)

@@ -125,7 +125,8 @@ class TestGroups:
         )  # weights in single precision
         frame = back.to_frame()
         assert frame["feature"].tolist() == ["both", "x2", "x3"] * 2
-        assert np.isnan(frame["data"][0])
+        assert frame["data"][0] == frame["shown"][0] == back.shown(0, 0)
+        assert frame["data"][1] == back.data[0, 2]
 
     @pytest.mark.parametrize(
         ("constraints", "says"),

@@ -267,6 +267,21 @@ def test_text_files_and_frames_show_levels(fitted, tmp_path):
     assert table[(table.row == 0) & (table.feature == "city")].shown.tolist() == [frame.city[0]]
 
 
+def test_frames_hold_levels_and_numbers_as_the_table_does(fitted):
+    frame = pandas_frame()
+    explanation = xcid.Explainer(fitted, frame).contributions(frame.iloc[:4])
+    cells = explanation.to_frame().pivot(index="row", columns="feature", values="data")
+    assert cells["city"].tolist() == frame["city"][:4].tolist()
+    first, second = frame.columns[:2]
+    for name in (first, second):
+        due = frame[name][:4].astype(float)
+        assert np.array_equal(cells[name].astype(float), due, equal_nan=True)
+    codes = explanation.to_frame("polars").filter(pl.col("feature") == "city")["data"]  # its columns have one type
+    assert codes.to_list() == explanation.data[:, 2].tolist()
+    numbers = xcid.Explainer(lambda X: X[:, 0] > 0, np.random.default_rng(0).normal(size=(50, 2)))
+    assert numbers.contributions([[0.1, 0.2]]).to_frame()["data"].dtype == float
+
+
 def dates(library):
     days = np.datetime64("2020-01-01") + (np.arange(N) % 365).astype("timedelta64[D]")
     moments = days + np.arange(N).astype("timedelta64[m]")

@@ -80,6 +80,35 @@ def test_hostile_levels():
     assert "<b>x</b>" in page.texts
 
 
+@pytest.mark.parametrize("kind", [xcid.Explainer, xcid.CID])
+def test_an_explainer_opens_to_what_it_is_made_of(kind):
+    import pandas as pd
+
+    class Hostile:
+        def __call__(self, X):
+            return X.iloc[:, 1].to_numpy() > 0
+
+        def __repr__(self):
+            return HOSTILE[1]
+
+    Hostile.__name__ = HOSTILE[0]
+    table = pd.DataFrame({HOSTILE[2]: ["<b>x</b>", "<script>y</script>"] * 30, HOSTILE[0]: TABLE[:, 0]})
+    frozen = xcid.Constraints(frozen=[HOSTILE[2]])
+    explainer = kind(Hostile(), table, constraints=frozen, class_names=["<i>no</i>", "<i>yes</i>"])
+    page = Page(explainer._repr_html_())
+    assert set(page.tags) <= ALLOWED | {"div", "details", "summary"}
+    assert {name for name, _ in page.attributes} <= {"style", "title"}
+    assert page.texts[0] == f"{kind.__name__} of a {HOSTILE[0]}"
+    assert {HOSTILE[0], HOSTILE[1], HOSTILE[2], "frozen", "<b>x</b>, <script>y</script>"} <= set(page.texts)
+    assert {"60 reference rows, 2 features", "<i>no</i>, <i>yes</i>, another label", "categorical"} <= set(page.texts)
+    assert explainer(table[:1]).question in page.texts
+
+
+def test_an_explainer_of_many_features_shows_the_first():
+    page = Page(xcid.Explainer(lambda X: X[:, 0] > 0, np.random.default_rng(0).normal(size=(60, 20)))._repr_html_())
+    assert "and 8 more features" in page.texts
+
+
 def test_one_row():
     explanation = explain()
     page = Page(explanation._repr_html_())

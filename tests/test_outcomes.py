@@ -165,7 +165,7 @@ def test_labels_are_not_called_probabilities(outcome):
         "(the model gives labels: yes and no count as probabilities of 0.99 and 0.01)"
     )
     chances = xcid.Explainer(lambda X: 1 / (1 + np.exp(-X[:, 0])), TABLE, outcome=outcome)
-    assert chances(TABLE[:2]).question.endswith("(soft: each perturbation is weighted by its probability)")
+    assert chances(TABLE[:2]).question.endswith("(counted by its probability)")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import typing
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
@@ -13,8 +14,10 @@ import numpy as np
 import pytest
 
 import xcid
+from xcid.comparison import Comparison
 from xcid.errors import MissingDependency
 from xcid.generators import Marginal
+from xcid.interactions import Interactions
 
 PUBLIC = [
     "CID",
@@ -187,3 +190,25 @@ class TestMissingDependency:
         hidden("shap")
         with pytest.raises(ImportError):
             explanation.to_shap()
+
+
+@pytest.mark.parametrize("room", [xcid.metrics, xcid.outcomes, xcid.plots], ids=lambda room: room.__name__)
+def test_what_completion_offers_is_public(room):
+    """A module behind a name that looks like a function would be called, and is not callable."""
+    assert [name for name in dir(room) if not name.startswith("_")] == sorted(room.__all__)
+
+
+FRAMES = {"pandas": "pd.DataFrame", "polars": "pl.DataFrame", "pyarrow": "pa.Table"}
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        xcid.Explanation.to_frame, xcid.Explanation.reasons, xcid.whatif.Counterfactuals.to_frame,
+        Comparison.to_frame, Interactions.to_frame,
+    ],
+    ids=lambda method: method.__qualname__,
+)  # fmt: skip
+def test_frames_have_the_type_of_their_library(method):
+    found = {each.__annotations__["backend"]: each.__annotations__["return"] for each in typing.get_overloads(method)}
+    assert found == {f"Literal['{name}']": kind for name, kind in FRAMES.items()}

@@ -88,7 +88,9 @@ class TestBar:
 
     def test_label_of_the_axis(self, explanation):
         assert (
-            xcid.plots.bar(explanation, 0).get_xlabel().startswith("contributions in probability of True: from 50% on ")
+            xcid.plots.bar(explanation, 0)
+            .get_xlabel()
+            .startswith("contributions in probability of True: from 0.50 on ")
         )
         unsigned = replace(explanation, base_values=None, scale="d1", values=np.abs(explanation.values))
         ax = xcid.plots.bar(unsigned, 0)
@@ -126,9 +128,7 @@ class TestBar:
     def test_the_question_and_what_present_values_are_worth(self):
         one = xcid.Explainer(lambda X: 1 / (1 + np.exp(-3 * X[:, 0])), TABLE, feature_names=NAMES)(TABLE[:1])
         ax = drawn(xcid.plots.bar(one))
-        assert ax.get_xlabel().endswith(
-            "Does the predicted class change? (soft: each perturbation is\nweighted by its probability)"
-        )
+        assert ax.get_xlabel().endswith("Does the predicted class change? (counted by its probability)")
         assert "Does" not in ax.get_title()
         beside = [text.get_text() for text in ax.texts]
         assert beside[-1] == xcid.show.wording.format_worth(one, 0).replace("-", "−")

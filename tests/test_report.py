@@ -655,7 +655,7 @@ class TestNumbers:
 
     def test_words(self, tmp_path):
         one = explainer(lambda X: 5e5 + 1e5 * X[:, 0])([ROW])
-        assert " perturbations move it (" in str(one).splitlines()[0]
+        assert " changed copies of the row move it (" in str(one).splitlines()[0]
         one.report(tmp_path / "r.html")
         data = read(tmp_path / "r.html")
         assert data["what_would"] == "What would change it"
@@ -666,11 +666,19 @@ class TestNumbers:
 
     def test_a_level_is_crossed_or_not(self):
         one = explainer(lambda X: 5e5 + 1e5 * X[:, 0], outcome=Threshold(5e5))([ROW])
-        assert " perturbations flip it (" in str(one).splitlines()[0]
+        assert " changed copies of the row flip it (" in str(one).splitlines()[0]
 
     def test_one_rounding(self, tmp_path):
         one = explainer(lambda X: 718148.4 + 1e5 * (X[:, 0] - ROW[0]))([ROW])
         one.report(tmp_path / "r.html")
         (row,) = read(tmp_path / "r.html")["rows"]
-        assert row["answer"] == "718,148"
-        assert {flip["was"] for flip in row["counterfactuals"]} == {718148.0}
+        assert row["answer"] == "718,148.40"
+        assert {flip["was"] for flip in row["counterfactuals"]} == {718148.4}
+
+    def test_contributions_keep_their_whole_part(self, tmp_path):
+        one = explainer(lambda X: 718148.4 + 1e5 * X[:, 0])([ROW])
+        one.report(tmp_path / "r.html")
+        data = read(tmp_path / "r.html")
+        largest = np.abs(one.values).argmax()
+        assert data["unit"] == 1.0
+        assert data["rows"][0]["score"][largest] == round(one.values[0, largest])  # as sentences beside it have it

@@ -62,11 +62,11 @@ def test_signs(explanation, unsigned):
 
 def test_where_contributions_begin_and_end(explanation):
     one = explanation[0]
-    due = "contributions in probability of True: from 55% on average over the reference data to 75% here"
+    due = "contributions in probability of True: from 0.55 on average over the reference data to 0.75 here"
     told = replace(one, values=np.array([[0.25, -0.5, 0.45, 0.0]]), base_values=np.array([0.55]))
     assert text.bars(told).splitlines()[2].strip() == due
     odds = replace(told, scale="log_odds", base_values=np.array([-1.2]))
-    assert "from -1.20 on average over the reference data to -1.00 (27%) here" in text.bars(odds)
+    assert "from -1.20 on average over the reference data to -1.00 (0.27) here" in text.bars(odds)
 
 
 def test_how_many_values_were_tried():
@@ -84,8 +84,8 @@ def test_what_is_frozen_says_so(explanation):
 def test_title(explanation):
     title = text.bars(explanation, 1).splitlines()[0]
     top = explanation.output_names[explanation.outputs[1].argmax()]
-    assert title.startswith(f"row 1: predicted {top}; 10 of 20 perturbations flip it (")
-    assert title.endswith(f"({explanation.n_evaluations[1]:,} evaluations, ok)")
+    assert title.startswith(f"row 1: predicted {top}; 10 of 20 changed copies of the row flip it (")
+    assert title.endswith(f"({explanation.n_evaluations[1]:,} evaluations of the model, status: ok)")
     assert text.bars(explanation, -1) == text.bars(explanation, 1)
 
 

@@ -46,7 +46,9 @@ def test_flips_are_counted_and_a_class_that_never_changes_is_an_error():
     explanation = xcid.Explainer(model, TABLE)(TABLE[:5])
     flips = (explanation.cloud.positive > 0.5).sum(axis=1)
     assert np.array_equal(explanation.n_flips, flips)
-    assert f"{flips[0]:,} of {explanation.cloud.positive.shape[1]:,} perturbations flip it" in str(explanation)
+    assert f"{flips[0]:,} of {explanation.cloud.positive.shape[1]:,} changed copies of the row flip it" in str(
+        explanation
+    )
     frozen = xcid.Constraints(frozen=["x0"])
     weak = xcid.Explainer(lambda X: 1 / (1 + np.exp(-(3 * X[:, 0] + 0.3 * X[:, 1]))), TABLE, constraints=frozen)
     sure = TABLE[(TABLE[:, 0] > 0.8) & (TABLE[:, 0] < 1.0)][:4]

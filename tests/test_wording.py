@@ -14,7 +14,7 @@ mpl.use("Agg")
 
 import xcid
 import xcid.show.report
-from xcid._check import percent
+from xcid._numbers import percent
 from xcid.outcomes import Threshold
 from xcid.outcomes.classes import OTHER_LABEL
 from xcid.records import FEATURE_STATUSES, SIGNIFICANT, STATUSES, Status
@@ -105,7 +105,7 @@ class TestAnswers:
             ([0.2, 0.8], ("no", "yes"), "yes (0.80)"),
             ([1.0, 0.0], ("no", OTHER_LABEL), "no"),
             ([-3.0, 12.3456], ("no", "yes"), "yes"),
-            ([1234.56], ("output",), "1235"),
+            ([1234.567], ("output",), "1235"),
             ([-123456.0], ("output",), "-123,456"),
             ([np.nan, 0.5], ("no", "yes"), "no output"),
         ],

@@ -173,40 +173,6 @@ def meant(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {folded[close[0]]!r:.{MOST_SHOWN}}?)" if close else ""
 
 
-def number(value: float) -> str:
-    """A number with four digits, or all digits of its whole part.
-
-    Examples
-    --------
-    >>> number(0.123456), number(-12345.6), number(1e12)
-    ('0.1235', '-12,346', '1e+12')
-    """
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-
-
-def round_half_up(value: Any, decimals: int = 0) -> Any:
-    """A number, or each of an array, with so many decimals; halves go away from 0, as in the script of the pages.
-
-    Examples
-    --------
-    >>> round_half_up(np.array([0.125, -0.375]), 2).tolist(), float(round_half_up(12.5))
-    ([0.13, -0.38], 13.0)
-    """
-    scale = 10.0**decimals
-    return np.copysign(np.floor(abs(value) * scale + 0.5) / scale, value)
-
-
-def percent(share: float) -> str:
-    """A share in whole per cent.
-
-    Examples
-    --------
-    >>> percent(0.125), percent(0.375)
-    ('13%', '38%')
-    """
-    return f"{round_half_up(100 * share):.0f}%"
-
-
 def name_class(name: object) -> str:
     """A class in a sentence with other numbers.
 
@@ -244,6 +210,13 @@ def warn(message: str) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xcid":
         frame, level = frame.f_back, level + 1
     warnings.warn(message, XcidWarning, stacklevel=level)
+
+
+def log_notes(found: T) -> T:
+    """Tell the logger the notes of what was found."""
+    for note in getattr(found, "notes", ()):
+        LOG.info(note)
+    return found
 
 
 def silent(steps: Iterable[T], total: int) -> Iterable[T]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -22,6 +22,13 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes.classes import class_names
 from xcid.records import UNKNOWN, Array, Backend, Explanation, Flags, benjamini_hochberg, is_significant
 from xcid.records.fields import COMPUTATION
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from xcid.frames import AnyFrame
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +117,13 @@ class Comparison:
         """(d,) p-values adjusted for the number of features by Benjamini and Hochberg's method."""
         return np.asarray(benjamini_hochberg(self.p_values[None])[0])
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
+    @overload
+    def to_frame(self, backend: Literal["pandas"] = "pandas") -> pd.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["polars"]) -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["pyarrow"]) -> pa.Table: ...
+    def to_frame(self, backend: Backend = "pandas") -> AnyFrame:
         """Give one line for each feature as a data frame of pandas, polars or pyarrow."""
         return frames.frame_of(self.to_columns(), backend)
 

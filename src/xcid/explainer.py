@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xcid import answers, pipeline
-from xcid._check import LOG, Progress, as_int, silent, telling, usual, warn
+from xcid._check import Progress, as_int, log_notes, silent, telling, usual, warn
 from xcid.calibration import Stop, choose_stop
 from xcid.cid.calibrated import ContributionsAlone
 from xcid.cid.generators.search import Generator
@@ -144,6 +144,11 @@ class Explainer:
         parts = f"{setup.generator!r}, {type(setup.score).__name__}, {setup.outcome!r}"
         return f"<xcid.Explainer of a {type(subject.model).__name__}: {size}; {parts}>"
 
+    def _repr_html_(self) -> str:
+        from xcid.show import notebook
+
+        return notebook.explainer(self)
+
     @property
     def setup(self) -> Setup:
         """All that it knows, of the model as it is now: every use compares the model with what was read of it."""
@@ -266,7 +271,7 @@ class Explainer:
             rows, setup = self.space.encode(X), self.setup
             refits = () if setup.sources is None else setup.sources.refits
             asked: Any = labels(X, len(rows)), target, k, as_int(seed, "seed"), setup.time_limit, setup.memory, refits
-            return _log_notes(find_counterfactuals(setup.subject, setup.outcome, rows, *asked))
+            return log_notes(find_counterfactuals(setup.subject, setup.outcome, rows, *asked))
 
     def just_above(self, X: Any, against: Any, cut_off: float, *, n: int = 100) -> Integers:
         """Find rows that pass a cut-off, and only just: an explainer of these compares with cases like them.
@@ -291,10 +296,4 @@ class Explainer:
 
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
-            return _log_notes(find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit))
-
-
-def _log_notes(found: Any) -> Any:
-    for note in found.notes:
-        LOG.info(note)
-    return found
+            return log_notes(find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit))

@@ -9,16 +9,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 from xcid import records
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Backend, Density, DensityPair, Flags, Outcome
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     from xcid.comparison import Comparison
+    from xcid.frames import AnyFrame
     from xcid.show.reasons import Reasons
     from xcid.whatif import Counterfactuals
+
+ReasonTexts: TypeAlias = Mapping[str, str | Callable[[Any], str]] | None  # what is said of features
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -99,15 +106,45 @@ class Explanation(records.Explanation):
 
         return frame_flips(self, row, nearest, diverse, backend)
 
+    @overload
     def reasons(
         self,
         k: int = 4,
-        texts: Mapping[str, str | Callable[[Any], str]] | None = None,
+        texts: ReasonTexts = None,
+        *,
+        against: str | None = None,
+        min_share: float = 0.0,
+        backend: Literal["pandas"] = "pandas",
+    ) -> pd.DataFrame: ...
+    @overload
+    def reasons(
+        self,
+        k: int = 4,
+        texts: ReasonTexts = None,
+        *,
+        against: str | None = None,
+        min_share: float = 0.0,
+        backend: Literal["polars"],
+    ) -> pl.DataFrame: ...
+    @overload
+    def reasons(
+        self,
+        k: int = 4,
+        texts: ReasonTexts = None,
+        *,
+        against: str | None = None,
+        min_share: float = 0.0,
+        backend: Literal["pyarrow"],
+    ) -> pa.Table: ...
+    def reasons(
+        self,
+        k: int = 4,
+        texts: ReasonTexts = None,
         *,
         against: str | None = None,
         min_share: float = 0.0,
         backend: Backend = "pandas",
-    ) -> Any:
+    ) -> AnyFrame:
         """Give the k strongest significant features that work against an outcome, in your own texts.
 
         Features are significant by :attr:`significant`. One line per row and reason: row, rank, feature, text,
@@ -180,7 +217,13 @@ class Explanation(records.Explanation):
 
         return compare(self, other, names, towards)
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
+    @overload
+    def to_frame(self, backend: Literal["pandas"] = "pandas") -> pd.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["polars"]) -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["pyarrow"]) -> pa.Table: ...
+    def to_frame(self, backend: Backend = "pandas") -> AnyFrame:
         """Give one line for each row and feature as a data frame of pandas, polars or pyarrow.
 
         ``value`` is about the class in ``about``, ``output`` is the probability of the one that is ``predicted``.

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid._require import require
-from xcid.records import Array, Explanation, fields
+from xcid.records import Array, Explanation, Flags, fields
 from xcid.table import Backend, require_backend
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
-def to_frame(explanation: Explanation, backend: Backend) -> Any:
-    """Give one line for each row and feature: row, feature, data, value, importance, status, ..."""
-    frame = frame_of(to_columns(explanation), backend)
-    if backend == "pandas":
-        names = ("question", "unit", "limits", "estimand")
-        frame.attrs.update({name: getattr(explanation, name) for name in names})
-        frame.attrs["settings"] = dict(explanation.details.settings or {})
+    AnyFrame: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table
+
+
+def to_frame(explanation: Explanation, backend: Backend) -> AnyFrame:
+    """Give one line for each row and feature: row, feature, data, value, importance, status, ...
+
+    A column of pandas may hold numbers and texts, so ``data`` has levels and dates as people know them. Those of other
+    libraries, and of files, have one type: there ``data`` is a number, and ``shown`` the value in words.
+    """
+    columns = to_columns(explanation)
+    if backend != "pandas":
+        return frame_of(columns, backend)
+    frame = frame_of(columns | {"data": _as_in_tables(explanation).ravel()}, backend)
+    names = ("question", "unit", "limits", "estimand")
+    frame.attrs.update({name: getattr(explanation, name) for name in names})
+    frame.attrs["settings"] = dict(explanation.details.settings or {})
     return frame
 
 
@@ -84,12 +97,32 @@ def to_shap(explanation: Explanation) -> Any:
 def _readable(explanation: Explanation) -> Any:
     """(n, f) objects: what people read of levels, dates, groups and missing cells, and numbers as they are."""
     numbers = one_number(explanation)
-    shown = numbers.astype(object)
-    for feature, columns in enumerate(explanation.details.features):
-        has_text = any(explanation.details.levels[column] or explanation.details.units[column] for column in columns)
-        for row in np.flatnonzero(has_text | np.isnan(numbers[:, feature])).tolist():
-            shown[row, feature] = explanation.shown(row, feature)
-    return shown
+    return _put_words(explanation, numbers, np.isnan(numbers) | _have_words(explanation))
+
+
+def _as_in_tables(explanation: Explanation) -> Any:
+    """(n, f) the same, where missing cells stay NaN, and numbers alone stay an array of numbers."""
+    numbers, have_words = one_number(explanation), _have_words(explanation)
+    if not have_words.any():
+        return numbers
+    is_group = np.array([len(columns) > 1 for columns in explanation.details.features])
+    return _put_words(explanation, numbers, (~np.isnan(numbers) & have_words) | is_group)
+
+
+def _have_words(explanation: Explanation) -> Flags:
+    """(f,) which features are levels, dates or groups, and no numbers."""
+    details = explanation.details
+    return np.array(
+        [len(each) > 1 or any(details.levels[at] or details.units[at] for at in each) for each in details.features],
+        dtype=np.bool_,
+    )
+
+
+def _put_words(explanation: Explanation, numbers: Array, where: Flags) -> Any:
+    found = numbers.astype(object)
+    for row, feature in np.argwhere(where).tolist():
+        found[row, feature] = explanation.shown(row, feature)
+    return found
 
 
 def one_number(explanation: Explanation) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,13 @@ from xcid.records import (
 )
 from xcid.records.fields import COLUMN, FEATURE, LOWER, ROW, UPPER, P, per
 from xcid.setup import Setup, is_one_sided, perturb_by_plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from xcid.frames import AnyFrame
 
 MOST_CELLS = 2**23  # of the pairs that are held of some rows at a time
 
@@ -134,7 +141,13 @@ class Interactions:
             found[:, first, second] = found[:, second, first] = adjusted
         return found
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
+    @overload
+    def to_frame(self, backend: Literal["pandas"] = "pandas") -> pd.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["polars"]) -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["pyarrow"]) -> pa.Table: ...
+    def to_frame(self, backend: Backend = "pandas") -> AnyFrame:
         """Give one line for each row and pair, the strongest first, as a data frame of pandas, polars or pyarrow."""
         parts = [_lines(one) for one in self] or [_lines(self)]
         return frames.frame_of({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, backend)

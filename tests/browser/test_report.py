@@ -11,7 +11,7 @@ import pytest
 import xcid
 import xcid.show.report
 import xcid.show.wording
-from xcid._check import percent, round_half_up
+from xcid._numbers import format_probability, percent, round_half_up
 from xcid.records import with_details
 from xcid.show.reasons import Reasons
 from xcid.show.wording.names import format_number
@@ -301,7 +301,7 @@ def test_counterfactuals(page, explanation):
     assert sorted(f"{name} {old} -> {new}" for name, old, new in zip(*cells, strict=True)) == sorted(due.split(", "))
     other = "ill" if explanation.outputs[0].argmax() == 0 else "healthy"
     was = explanation.outputs[0].min()
-    assert page.text(".flip:first-child .moved").startswith(f"{other} {was:.2f} → 0.")
+    assert page.text(".flip:first-child .moved").startswith(f"{other} {format_probability(was)} → 0.")
     assert page.texts(".flip:first-child thead th") == ["feature", "from", "to"]
     assert not page.one("#changes-means").is_displayed()
 

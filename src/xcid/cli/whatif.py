@@ -142,9 +142,9 @@ def describe_target(target: Any, names: Sequence[str]) -> str:
     >>> describe_target(Raise(), ["output"]), describe_target(Within(100), ["output"])
     ('at least a tenth more', 'at least 100')
     """
+    from xcid._numbers import format_number
     from xcid.outcomes import Question
     from xcid.show import wording
-    from xcid.show.wording.names import format_number
 
     if target is None:
         return "another output" if len(names) == 1 else "another class"

@@ -9,7 +9,7 @@ meaning does; names that are added leave it as it is. A number that is none is n
      "feature_names": [...], "column_names": [...], "features": [[0], [1, 2]], "output_names": [...],
      "levels": [[...], ...], "units": [...], "scales": [...], "output_scales": [...], "base_outputs": [...],
      "base_log_odds": [...], "scale": "log_odds", "least": 0.0, "settings": {...},
-     "question": "Does the predicted class change? (soft: ...)", "index_type": "<i8",
+     "question": "Does the predicted class change? (...)", "index_type": "<i8",
      "rows": [{"index": 7, "status": "ok", "n_evaluations": 1001, "n_flips": 160, "n_positive": 187.2,
                "n_negative": 812.8, "data": [...], "outputs": [...], "values": [...], "importance": [...],
                "base_values": -0.87, "about": "diabetes", "exact": true,

@@ -17,3 +17,7 @@ from xcid.outcomes.protocol import Question
 from xcid.records import Outcome as Outcome  # what annotations call it
 
 __all__ = ["Flip", "Interval", "Lower", "Question", "Raise", "Threshold", "ToClass", "Within"]
+
+
+def __dir__() -> list[str]:
+    return __all__

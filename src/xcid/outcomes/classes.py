@@ -21,8 +21,8 @@ BELOW = 1e-6  # that a probability may lie below 0, by rounding in single precis
 SUM_TOLERANCE = 0.02  # of probabilities, which add up to 1 as far as 8 bits tell
 SINGLE = 2.0**-24  # what single precision can tell a probability from 1 by
 OTHER_LABEL = "another label"  # of a model that gives labels: one that the reference data never got
-HARD = "hard: every perturbation counts as yes or no"
-SOFT = "soft: each perturbation is weighted by its probability"
+HARD = "counted as yes or no"
+SOFT = "counted by its probability"
 LABELS = f"the model gives labels: yes and no count as probabilities of {1 - MOST_LEAST:g} and {MOST_LEAST:g}"
 
 

@@ -159,7 +159,7 @@ class Interval(Question):
         spread_of = f"{self._share:g} standard deviations of the reference outputs"
         width = spread_of if self.half_width is None else number(self.half_width)
         if self.soft:
-            return f"Does the output move? (soft: a change of {width} counts as half)"
+            return f"Does the output move? (a change of {width} counts as half)"
         return f"Does the output move by more than {width}? ({HARD})"
 
     def describe_side(self, output: Array, names: Sequence[str], number: Number) -> str:
@@ -268,7 +268,7 @@ class Raise(OfOneOutput):
     def describe(self, names: Sequence[str], number: Number) -> str:
         """Whether the number moves so far."""
         verb = "rise" if self.sign > 0 else "fall"
-        return f"Does {_describe_output(self.target)} {verb} by {self.by:.4g} of what it is? ({HARD})"
+        return f"Does {_describe_output(self.target)} {verb} by {number(self.by)} of what it is? ({HARD})"
 
     def describe_side(self, output: Array, names: Sequence[str], number: Number) -> str:
         """Not so far."""
@@ -276,7 +276,7 @@ class Raise(OfOneOutput):
 
     def describe_goal(self, names: Sequence[str], number: Number) -> str:
         """So much more, or less."""
-        share = "a tenth" if self.by == 0.1 else f"{self.by:.4g} of what it is"
+        share = "a tenth" if self.by == 0.1 else f"{number(self.by)} of what it is"
         wanted = f"at least {share} {'more' if self.sign > 0 else 'less'}"
         return wanted if self.target is None else f"{wanted} of {_describe_output(self.target)}"
 

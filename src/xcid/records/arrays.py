@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from xcid._numbers import DIGITS_OF_A_CELL, format_number
 from xcid.records.fields import COLUMN, FEATURE, OUTPUT, per
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -33,15 +34,7 @@ def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:
         return "missing"
     if unit:
         return str(np.array(round(code)).astype(f"datetime64[{unit}]"))
-    return levels[int(code)] if levels else _number_in_words(code + 0.0)
-
-
-def _number_in_words(number: float) -> str:
-    """Six digits; all digits before the point, and the cents of a number that has no others after it."""
-    if not 1e5 <= abs(number) < 1e15:
-        return f"{number:.6g}"
-    decimals = 2 if round(number, 2) == number and not number.is_integer() else 0
-    return f"{number:,.{decimals}f}" if abs(number) >= 1e6 else f"{number:.{decimals}f}"
+    return levels[int(code)] if levels else format_number(code + 0.0, DIGITS_OF_A_CELL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,10 +64,17 @@ class DensityPair:
     atoms: Flags
 
     def __str__(self) -> str:
-        """Say what a pair consists of; its d1 is ``xcid.distances.d_k(pair.p, pair.q, pair.weights)``."""
+        """Say what a pair is made of; its d1 is ``xcid.distances.d_k(pair.p, pair.q, pair.weights)``."""
+        if self.p.ndim > 1:
+            return f"distributions where the answer flips (p) and where it stays (q), of shape {self.p.shape[:-1]}"
         used = self.weights > 0
-        n_atoms, axes = int((self.atoms & used).sum()), "" if self.p.ndim == 1 else f" for {self.p.shape[:-1]}"
-        return f"two densities, of C+ and C-{axes}; cells: {int(used.sum()) - n_atoms:,}, atoms: {n_atoms:,}"
+        points, parts = self.points[used & ~self.atoms], list[str]()
+        if points.size:
+            ends = (format_number(float(end)) for end in (points.min(), points.max()))
+            parts.append(f"a curve of {points.size:,} points from {' to '.join(ends)}")
+        if n_single := int((self.atoms & used).sum()):
+            parts.append(f"{n_single:,} single value{'' if n_single == 1 else 's'}")
+        return f"how a feature is distributed where the answer flips (p) and where it stays (q): {' and '.join(parts)}"
 
     def __getitem__(self, index: Any) -> DensityPair:
         """Select from the leading axes."""

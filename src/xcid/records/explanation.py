@@ -13,7 +13,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from xcid._check import meant, number, position_of, selection, shown
+from xcid._check import meant, position_of, selection, shown
+from xcid._numbers import format_number
 from xcid.errors import InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import Array, Details, Flags, Integers, Texts, benjamini_hochberg, is_significant
@@ -250,7 +251,7 @@ class Explanation:
     @property
     def question(self) -> str:
         """What was asked, in words."""
-        return self.details.ask(self.output_names, number)
+        return self.details.ask(self.output_names, format_number)
 
     @property
     def failures(self) -> tuple[Failure, ...]:

@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcid import directions
-from xcid._check import percent
+from xcid._numbers import format_number, percent
 from xcid.records import Explanation
 from xcid.show import text, wording
 from xcid.show.wording import colours, differences, rows
-from xcid.show.wording.names import count_in_words, elide, write_out
+from xcid.show.wording.names import clean, count_in_words, elide, write_out
 
 if TYPE_CHECKING:
     from xcid.comparison import Comparison
+    from xcid.explainer import Explainer
     from xcid.whatif import Counterfactuals
 
 MOST = 12  # features shown
 MOST_LINES = 20  # of counterfactuals
 MOST_LETTERS = 40
+MOST_LETTERS_OF_A_PART = 300
 BAR = 160  # pixels of a score of 1
 CELL = "padding:1px 8px;text-align:left;vertical-align:middle"
 NUMBER = f"{CELL};text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
@@ -95,10 +97,43 @@ def counterfactuals(found: Counterfactuals) -> str:
     return _table((repr(found).strip("<>"), ""), [*text.CHANGE_HEADS], lines, [more, *found.notes])
 
 
+def explainer(found: Explainer) -> str:
+    """What an explainer explains, asks and is made of: a line, and details to open, as scikit-learn has them."""
+    setup, subject = found.made, found.made.subject
+    columns, frozen, outcome = subject.space.columns, subject.constraints.frozen, setup.outcome
+    kinds = [
+        [one.name, one.kind, ", ".join(map(str, one.levels[:MOST])), "frozen" if one.name in frozen else ""]
+        for one in columns[:MOST]
+    ]
+    left = len(columns) - len(kinds)
+    notes = [f"and {count_in_words(left, 'more feature')}"] if left > 0 else []
+    describe = getattr(outcome, "describe", lambda *given: repr(outcome))
+    values = "counted out, as the model can be read" if subject.exact is not None else "sampled"
+    parts = [
+        ["question", str(describe(subject.output_names, format_number))],
+        ["outputs", ", ".join(subject.output_names[:MOST])],
+        ["contributions", values],
+        ["generator", repr(setup.generator)],
+        ["score", repr(setup.score)],
+        ["model", repr(subject.model)],
+    ]
+    size = f"{len(subject.space.rows):,} reference rows, {count_in_words(len(subject.features.names), 'feature')}"
+    return (
+        f"<div><p>{escape(type(found).__name__)} of a {escape(type(subject.model).__name__)}</p>"
+        f"{_details(size, ['feature', 'kind', 'levels', ''], kinds, notes)}"
+        f"{_details('what it asks, and how', ['', ''], parts, [])}</div>"
+    )
+
+
+def _details(summary: str, titles: list[str], cells: list[list[str]], notes: list[str]) -> str:
+    lines = ["".join(_cell(clean(text, MOST_LETTERS_OF_A_PART)) for text in line) for line in cells]
+    return f"<details><summary>{escape(summary)}</summary>{_table(('',), titles, lines, notes)}</details>"
+
+
 def _table(head: tuple[str, ...], titles: list[str], lines: list[str], notes: list[str]) -> str:
     heads = "".join(f'<th style="{CELL}">{escape(title)}</th>' for title in titles)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    first, *more = map(escape, filter(None, head))
+    first, *more = [*map(escape, filter(None, head))] or [""]
     above = "".join([first, *(f'<p style="font-size:85%;opacity:.75;margin:0">{line}</p>' for line in more)])
     foot = escape("; ".join(filter(None, notes)))
     return write_out(

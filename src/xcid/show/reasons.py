@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from xcid import directions, frames
-from xcid._check import as_float, as_int, percent, shown, shown_and_meant, sign_of, telling
+from xcid._check import as_float, as_int, shown, shown_and_meant, sign_of, telling
+from xcid._numbers import percent
 from xcid.contributions.sources import of_chance, stretched
 from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import column_of

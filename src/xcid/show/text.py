@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
-from xcid._check import as_int, percent
+from xcid._check import as_int
+from xcid._numbers import percent
 from xcid._require import make_printable
 from xcid.records import Explanation
 from xcid.show import wording
@@ -114,11 +115,12 @@ def comparison(found: Comparison, *, most: int = 12, sentences: int = 3) -> str:
 def _title(one: Explanation) -> str:
     title, spent = wording.title_row(one), count_in_words(int(one.n_evaluations[0]), "evaluation")
     if one.n_rows is not None:
-        return f"{title} ({spent})"
+        return f"{title} ({spent} of the model)"
     n_flips, tried = int(one.n_flips[0]), round(float(one.n_positive[0] + one.n_negative[0]))
     verb = f"{wording.choose_verb(one)}{'s' if n_flips == 1 else ''}"
-    flips = f"; {n_flips:,} of {tried:,} perturbations {verb} it" if tried else ""  # other methods have none
-    return f"{title}{flips} ({spent}, {one.status[0]})"
+    copies = f"{n_flips:,} of {tried:,} changed copies of the row"
+    flips = f"; {copies} {verb} it" if tried else ""  # other methods have none
+    return f"{title}{flips} ({spent} of the model, status: {one.status[0]})"
 
 
 def _bar(share: float, width: int) -> str:

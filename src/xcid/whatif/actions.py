@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -25,6 +25,13 @@ from xcid.whatif.evaluator import Evaluator, find_reaching, goal_of
 from xcid.whatif.parts import Part, apply_part, propose_parts
 from xcid.whatif.search_space import SearchSpace
 from xcid.whatif.undeclared import join_blocks, note_unchangeable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from xcid.frames import AnyFrame
 
 MOST_SCREENED, MOST_EVALUATED = 256, 200_000  # rows that all parts are tried on, and evaluations for that
 BEST, BEST_OF_ONE = 24, 6  # parts that pairs are made of, and most of one feature
@@ -73,7 +80,13 @@ class Actions:
         """An action in words: "raise savings by 500 and set housing to own"."""
         return " and ".join(part.words(self.subject) for part in self.actions[line])
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
+    @overload
+    def to_frame(self, backend: Literal["pandas"] = "pandas") -> pd.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["polars"]) -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["pyarrow"]) -> pa.Table: ...
+    def to_frame(self, backend: Backend = "pandas") -> AnyFrame:
         """One line each: action, flips, n_flipped, cost, covered."""
         frame = frame_of(self.to_columns(), backend)
         if backend == "pandas":

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import round_half_up, sign_of
+from xcid._check import sign_of
 from xcid._faults import Deadline
 from xcid._kernels.arrays import blocks, same
+from xcid._numbers import round_half_up
 from xcid.errors import InvalidParameter
 from xcid.outcomes import Lower, Outcome, Raise, ToClass
 from xcid.outcomes.classes import OfOneOutput, are_probabilities, class_names

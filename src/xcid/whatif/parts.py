@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from xcid._numbers import DIGITS_OF_A_CELL, format_number
 from xcid.records import Array, Flags
 from xcid.subject import Subject
 from xcid.table import FeatureSpace
@@ -39,7 +40,7 @@ class Move:
         units = {"D": "day", "s": "second"}
         unit = "level" if column.levels else units.get(column.unit, "")
         many = f" {unit}{'' if size == 1 else 's'}" if unit else ""
-        return f"{_choose_verb(self.by)} {column.name} by {size:.6g}{many}"
+        return f"{_choose_verb(self.by)} {column.name} by {format_number(size, DIGITS_OF_A_CELL)}{many}"
 
 
 @dataclass(frozen=True, slots=True)

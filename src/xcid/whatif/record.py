@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from xcid._check import number, percent, position_of, round_half_up
+from xcid._check import position_of
 from xcid._kernels.arrays import same
+from xcid._numbers import format_number, format_probability, percent
 from xcid.frames import frame_of
 from xcid.records import Array, Flags, Integers, Texts, in_words
 from xcid.table import Backend, Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from xcid.frames import AnyFrame
 
 NOT_REACHED, ALREADY, FAILED = "not reached", "already there", "failed"
 
@@ -186,7 +194,13 @@ class Counterfactuals:
             lines += [*made[:-1], f"{made[-1]}  # {self.path[line, at]:.4g}"]
         return [*lines, *(cell_code(self.columns[at], new[at]) for at in self._derived(line))]
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
+    @overload
+    def to_frame(self, backend: Literal["pandas"] = "pandas") -> pd.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["polars"]) -> pl.DataFrame: ...
+    @overload
+    def to_frame(self, backend: Literal["pyarrow"]) -> pa.Table: ...
+    def to_frame(self, backend: Backend = "pandas") -> AnyFrame:
         """One line each: row, kind, changes, n_changes, distance, output, was, about, proof, survival, contrary ...."""
         return frame_of(self.to_columns(), backend)
 
@@ -218,9 +232,8 @@ class Counterfactuals:
     def word_output(self, line: int, value: float) -> str:
         """An output of a line in words: a probability with as many decimals as show on which side it is."""
         if self.is_number(line):
-            return number(value)
-        digits = int(self.digits[line])
-        return f"{round_half_up(value, digits):.{digits}f}"
+            return format_number(value)
+        return format_probability(value, int(self.digits[line]))
 
     def in_order(self, line: int) -> list[int]:
         """Places of the features that change, in the order in which they work best."""

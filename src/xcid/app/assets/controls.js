@@ -62,7 +62,7 @@
 
   function said(feature, cell) {
     if (cell === null) return "missing";
-    return feature.kind === "levels" ? feature.levels[cell] : feature.unit ? place(cell, feature.unit) : plain(cell);
+    return feature.kind === "levels" ? feature.levels[cell] : feature.unit ? place(cell, feature.unit) : plain(cell, 6);
   }
 
   /* A list; the last entry stands for a missing cell. */

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from xcid._numbers import format_number
 from xcid._require import require
 from xcid.cid.drawn import unit_of_scale
 from xcid.records import Array, Explanation, Flags
 from xcid.show import wording
 from xcid.show.wording import colours, rows
-from xcid.show.wording.names import elide, format_number
+from xcid.show.wording.names import elide
 
 MOST_LETTERS = 28
 MOST_LETTERS_OF_LEVELS = 16

@@ -26,7 +26,6 @@ from xcid.show.report.rows import (
     collect_phrases,
     describe_all_rows,
     describe_row,
-    find_largest,
     hides_unit,
     word_reasons,
 )  # fmt: skip
@@ -102,7 +101,7 @@ def collect_data(
     bare: list[Explanation] = []
     largest, importance = 1.0, list[str]()
     for given in filter(len, pieces):
-        said, largest = word_reasons(given, reasons, values), largest if bare else find_largest(given) or 1.0
+        said, largest = word_reasons(given, reasons, values), largest if bare else wording.find_largest(given) or 1.0
         piece = hide_size(given, largest) if hides_unit(given, values) else given
         if not bare:
             strongest = wording.rank_largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)

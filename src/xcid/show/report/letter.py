@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from xcid import __version__
-from xcid._check import round_half_up, shown_and_meant
+from xcid._check import shown_and_meant
+from xcid._numbers import format_number, round_half_up
 from xcid.errors import InvalidData, InvalidFile, InvalidParameter
 from xcid.io.writers import replacing
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
@@ -26,7 +27,7 @@ from xcid.records import Explanation
 from xcid.show import wording
 from xcid.show.reasons import Reasons
 from xcid.show.report.page import POLICY, fingerprint, read_asset
-from xcid.show.wording.names import clean, format_number, quote_value
+from xcid.show.wording.names import clean, quote_value
 from xcid.whatif import Counterfactuals
 from xcid.whatif.record import ALREADY, Change
 

@@ -14,9 +14,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from xcid._numbers import format_number
 from xcid.errors import InvalidParameter
 from xcid.records import Array
-from xcid.show.wording.names import clean, format_number
+from xcid.show.wording.names import clean
 
 SHARED = ("dom.js", "bars.js", "evidence.js", "row.js", "changes.js")  # what the app has too
 STYLES = ("look.css", "page.css")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from xcid import calibration, directions
-from xcid._check import name_class, round_half_up
+from xcid._check import name_class
+from xcid._numbers import format_number, round_half_up
 from xcid.outcomes.protocol import as_question
 from xcid.records import Array, Explanation, Flags, Integers, meaning
 from xcid.show import wording
@@ -19,6 +20,7 @@ from xcid.show.wording import rows as words
 from xcid.show.wording.names import clean, join_names, make_sentence
 
 MOST_OUTPUTS = 6
+MOST_WHOLE = 1e9  # scores that keep all digits of their whole part
 MOST_NAMES = 3  # in a sentence
 MOST_EFFECTS = 3  # features that have a sentence of their own
 MOST_LETTERS = 40  # of a name
@@ -27,13 +29,11 @@ MOST_LETTERS_OF_A_QUESTION = 80
 
 def choose_unit(explanation: Explanation) -> float:
     """The step that scores are rounded to: thousandths, or four digits of the largest where it is above 1 or tiny."""
-    largest = find_largest(explanation)
-    return 0.001 if largest == 0 or 0.05 <= largest <= 1 else 10.0 ** (math.floor(math.log10(largest)) - 3)
-
-
-def find_largest(explanation: Explanation) -> float:
-    """The size of the largest score."""
-    return float(np.nanmax(np.abs(explanation.values), initial=0.0))
+    largest = wording.find_largest(explanation)
+    if largest == 0 or 0.05 <= largest <= 1:
+        return 0.001
+    unit = 10.0 ** (math.floor(math.log10(largest)) - 3)
+    return min(unit, 1.0) if largest < MOST_WHOLE else unit  # as texts have them, all digits of a whole part
 
 
 def describe_row(
@@ -96,7 +96,7 @@ def word_effects(one: Explanation, values: Values) -> list[str]:
         return []
     decisive = ~wording.is_faint(one)[0] & (one.values[0] != 0)
     chosen = _rank_chosen(one, decisive)[:MOST_EFFECTS].tolist()
-    return [f"{wording.word_feature(one, at, values.number, values.in_sentence)}." for at in chosen]
+    return [f"{wording.word_feature(one, at, values.in_sentence)}." for at in chosen]
 
 
 def word_reasons(explanation: Explanation, reasons: Reasons | None, values: Values) -> list[str]:
@@ -121,7 +121,8 @@ def list_outputs(outputs: Array) -> list[list[float]]:
 
 def round_number(number: float) -> float:
     """A number with few digits, which takes few bytes: those that ``format_number`` writes."""
-    return float(round(number)) if 1e4 <= abs(number) < 1e9 else float(f"{number:.4g}")
+    short = float(format_number(number).replace(",", ""))
+    return number if short in (0.5, 1.0) else short  # a probability may be close to them, and keeps its side
 
 
 def describe_all_rows(explanation: Explanation, chosen: Integers, unit: float) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcid import _check
-from xcid._check import percent, round_half_up
+from xcid._numbers import format_factor, format_fixed, format_number, format_probability, percent
 from xcid.outcomes.classes import OTHER_LABEL, are_shares
 from xcid.outcomes.protocol import as_question
 from xcid.records import SIGNIFICANT, Array, Explanation, Flags
@@ -22,14 +22,12 @@ from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
 from xcid.records.status import UNKNOWN
 from xcid.records.status import meaning as status_in_words
 from xcid.show.wording.names import (
-    NO_FACTOR,
     clean,
     count_in_words,
     count_left_out,
     format_effect,
-    format_factor,
     format_limits,
-    format_number,
+    format_size,
     format_status,
     is_odds,
     rank_largest,
@@ -63,7 +61,7 @@ def format_prediction(outputs: Array, names: tuple[str, ...], write: Callable[[f
     name = name_class(name)
     if names[-1] == OTHER_LABEL:  # of a model that gives labels only
         return name
-    return f"{name} ({round_half_up(value, 2):.2f})" if are_shares(outputs[None]) else name  # a score says nothing here
+    return f"{name} ({format_probability(value)})" if are_shares(outputs[None]) else name  # a score says nothing here
 
 
 def title_row(one: Explanation) -> str:
@@ -106,10 +104,19 @@ def is_signed(explanation: Explanation) -> bool:
 def format_score(explanation: Explanation, value: float) -> str:
     """A score: three decimals, or an output's own digits, and its sign where that says something."""
     if explanation.scale == "number":
-        return format_effect(value, "number")
-    value = round_half_up(value, 3)
-    shown = f"{value:+.3f}" if is_signed(explanation) else f"{value:.3f}"
-    return "0.000" if shown in ("+0.000", "-0.000") else shown
+        return format_effect(value, "number", _like(explanation, value))
+    return format_fixed(value, 3, is_signed=is_signed(explanation))
+
+
+def find_largest(explanation: Explanation) -> float:
+    """The size of the largest score."""
+    return float(np.nanmax(np.abs(explanation.values), initial=0.0))
+
+
+def _like(explanation: Explanation, value: float) -> float | Array:
+    """The numbers whose decimals a score has: those of all scores, in the unit of an output."""
+    parts = explanation.values, explanation.lower, explanation.upper
+    return np.array([part for part in parts if part is not None]) if explanation.scale == "number" else value
 
 
 def name_unit(found: Explanation | Interactions) -> str:
@@ -209,8 +216,8 @@ def is_exact(explanation: Explanation) -> bool:
     return bool(explanation.exact.all()) and explanation.n_rows is None  # type: ignore[union-attr]
 
 
-def format_worth(one: Explanation, at: int, write: Callable[[float], str] = format_number) -> str:
-    """What the present value of a feature of a single row is worth: "×2.1 (2 to 2.2)", or "+41 (+38 to +44)".
+def format_worth(one: Explanation, at: int) -> str:
+    """What the present value of a feature of a single row is worth: "×2.10 (2.00 to 2.20)", "+41.2 (+38.0 to +44.1)".
 
     It is empty where scores have no unit.
     """
@@ -218,25 +225,23 @@ def format_worth(one: Explanation, at: int, write: Callable[[float], str] = form
     if found is None:
         return ""
     value, ends = found
-    return format_limits(value, ends, one.scale, write)
+    return format_limits(value, ends, one.scale, _like(one, value))
 
 
-def list_worths(one: Explanation, write: Callable[[float], str] = format_number) -> list[str]:
+def list_worths(one: Explanation) -> list[str]:
     """What stands beside each contribution of a single row, or mean of rows: odds, limits.
 
     It is nothing where a contribution of a single row is not significant.
     """
     is_shown = ~is_faint(one)[0] & (one.values[0] != 0)
-    texts = [format_worth(one, at, write) if is_shown[at] else "" for at in range(len(one.feature_names))]
+    texts = [format_worth(one, at) if is_shown[at] else "" for at in range(len(one.feature_names))]
     return texts if is_odds(one.scale) else [text.partition(" ")[2] for text in texts]
 
 
-def word_feature(
-    one: Explanation, at: int, write: Callable[[float], str] = format_number, cell: Callable[[str], str] = str
-) -> str:
-    """One feature of a single row in a sentence: "Glucose 98 divides the odds of diabetes by 2.1 (1.9 to 2.3)".
+def word_feature(one: Explanation, at: int, cell: Callable[[str], str] = str) -> str:
+    """One feature of a single row in a sentence: "Glucose 98 divides the odds of diabetes by 2.10 (1.90 to 2.30)".
 
-    ``write`` puts outputs into words, and ``cell`` the present value.
+    ``cell`` puts the present value into words.
     """
     name = f"{clean(one.feature_names[at], MOST_LETTERS)} {clean(cell(one.shown(0, at)), MOST_LETTERS)}".strip()
     found = _worth(one, at)
@@ -246,21 +251,20 @@ def word_feature(
         return f"{name} makes no significant difference"
     value, (low, high) = found
     low, high = (low, high) if value > 0 else (-high, -low)
-    put, verbs, what = _puts(one, write)
-    if is_odds(one.scale) and put(abs(value)) == NO_FACTOR:
+    verbs, what = _say_what(one)
+    if is_odds(one.scale) and format_effect(value, one.scale) == f"×{format_factor(1.0)}":
         return f"{name} hardly changes {what}"
-    ends = "" if low == high else f" ({put(low)} to {put(high)})"
-    return f"{name} {verbs[value < 0]} {what} by {put(abs(value))}{ends}"
+    said, *ends = (format_size(size, one.scale, _like(one, abs(value))) for size in (abs(value), low, high))
+    unit = " points" if one.scale == "probability" else ""
+    over = "" if low == high else f" ({' to '.join(ends)})"
+    return f"{name} {verbs[value < 0]} {what} by {said}{unit}{over}"
 
 
-def _puts(one: Explanation, write: Callable[[float], str]) -> tuple[Callable[[float], str], tuple[str, str], str]:
-    """How sizes of contributions are written, the verbs for those above and below 0, and their object."""
+def _say_what(one: Explanation) -> tuple[tuple[str, str], str]:
+    """The verbs for contributions above and below 0, and their object."""
     if is_odds(one.scale):
-        return (lambda size: format_factor(np.exp(size))), ("multiplies", "divides"), f"the odds of {name_whom(one)}"
-    if one.scale == "probability":
-        whom = f"the probability of {name_whom(one)}"
-        return (lambda size: f"{100 * size:.3g} points"), ("raises", "lowers"), whom
-    return write, ("raises", "lowers"), "the output"
+        return ("multiplies", "divides"), f"the odds of {name_whom(one)}"
+    return ("raises", "lowers"), "the output" if one.scale == "number" else f"the probability of {name_whom(one)}"
 
 
 def name_whom(one: Explanation | Interactions) -> str:

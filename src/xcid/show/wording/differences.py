@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xcid.records import Array
 from xcid.records.fields import COMPUTATION
 from xcid.show.wording import MOST_LETTERS, NOT_SIGNIFICANT, OVER, count_left_out, name_class, rank_largest
 from xcid.show.wording.names import (
     clean,
     count_in_words,
     format_effect,
-    format_factor,
     format_limits,
-    format_number,
     is_odds,
 )
 
@@ -48,11 +47,13 @@ def name_limits(found: Comparison) -> str:
 
 def list_cells(found: Comparison, at: int) -> list[str]:
     """A feature, what it is worth in both, the difference with its limits, and its p-values."""
-    worths = [format_effect(float(part[at]), found.scale) for part in (found.first, found.second)]
+    values = [float(part[at]) for part in (found.first, found.second)]
+    worths = [format_effect(value, found.scale, _like(found, value)) for value in values]
     if found.shown:
         worths = [f"{clean(cell, MOST_LETTERS)}: {worth}" for cell, worth in zip(found.shown[at], worths, strict=True)]
     ends = float(found.lower[at]), float(found.upper[at])
-    name, apart = clean(found.feature_names[at], MOST_LETTERS), format_limits(found.difference[at], ends, found.scale)
+    name, gap = clean(found.feature_names[at], MOST_LETTERS), float(found.difference[at])
+    apart = format_limits(gap, ends, found.scale, _like(found, gap))
     return [name, *worths, apart, *(_p_value(part[at]) for part in (found.p_values, found.adjusted_p_values()))]
 
 
@@ -118,11 +119,13 @@ def word_difference(found: Comparison, at: int) -> str:
     what, it = _what(found), "them" if is_odds(found.scale) else "it"
     again = "" if verbs[0] == verbs[1] else f"{verbs[1]} {it} "
     sizes, (first, second) = [_size(found, value) for value in values], _names(found)
-    ends = sorted(abs(float(end[at])) for end in (found.lower, found.upper))  # both have the sign of the difference
+    gap = float(found.difference[at])
+    low, high = sorted(abs(float(end[at])) for end in (found.lower, found.upper))  # with the sign of the difference
+    over = "" if low == high else f" ({_size(found, low, gap)} to {_size(found, high, gap)})"
     apart = "ratio" if is_odds(found.scale) else "difference"
     return (
         f"{name}: {verbs[0]} {what} by {sizes[0]} in {first} and {again}by {sizes[1]} in {second}: a {apart} of "
-        f"{_size(found, found.difference[at])} ({' to '.join(_size(found, end) for end in ends)})"
+        f"{_size(found, gap)}{over}"
     )
 
 
@@ -130,9 +133,15 @@ def _names(found: Comparison) -> tuple[str, str]:
     return clean(found.names[0], MOST_LETTERS), clean(found.names[1], MOST_LETTERS)
 
 
-def _size(found: Comparison, value: float) -> str:
+def _size(found: Comparison, value: float, like: float | None = None) -> str:
     """A number without its sign: what odds are multiplied or divided by, or in the unit of the output."""
-    return format_factor(np.exp(abs(value))) if is_odds(found.scale) else format_number(abs(value))
+    return format_effect(abs(value), found.scale, _like(found, value if like is None else like)).lstrip("×+")
+
+
+def _like(found: Comparison, value: float) -> float | Array:
+    """The numbers whose decimals a value has: those of all values, in the unit of an output."""
+    parts = found.first, found.second, found.difference, found.lower, found.upper
+    return np.array(parts) if found.scale == "number" else value
 
 
 def _what(found: Comparison) -> str:

@@ -6,19 +6,25 @@ Names from data are short, and without letters that act on the text around them;
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xcid._check import number as format_number
-from xcid._check import percent, round_half_up
+from xcid._numbers import (
+    DIGITS,
+    LEAST,
+    count_decimals_of_factor,
+    find_exponent,
+    format_factor,
+    format_fixed,
+    format_number,
+    round_half_up,
+)
 from xcid.records import Array, Explanation, Integers
 
 MOST_LETTERS = 160
 MOST_DIGITS = 16  # of a number that somebody wrote down
 ODDS = ("log_odds", "margins")  # scales whose numbers say what odds are multiplied by
-MOST_TIMES = 1_000_000  # that odds are said to be multiplied by
 NO_FACTOR = "1"  # odds that stay as they are
 _ORDERS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNSEEN = frozenset(("Cc", "Cs", "Zl", "Zp"))
@@ -106,68 +112,97 @@ def elide(name: str, most: int) -> str:
     return f"{name[:head].rstrip()}…{name[len(name) - (most - 1 - head) :].lstrip()}"
 
 
-def format_factor(factor: float) -> str:
-    """What odds are multiplied or divided by.
+def choose_decimals(like: float | Array, scale: str) -> int:
+    """Decimals of contributions: three digits of odds, two decimals at most; four digits of the largest number.
+
+    Numbers that need fewer have fewer.
 
     Examples
     --------
-    >>> format_factor(1.2345), format_factor(12.345), format_factor(3e7)
-    ('1.23', '12.3', 'over 1,000,000')
-    """
-    if factor > MOST_TIMES:
-        return f"over {MOST_TIMES:,}"
-    return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
-
-
-def format_percent(share: float) -> str:
-    """A share in per cent, with a decimal only where it is close to none or all.
-
-    Examples
-    --------
-    >>> format_percent(0.354), format_percent(0.0032), format_percent(1.0), format_percent(0.99999)
-    ('35%', '0.3%', '100%', 'over 99.9%')
-    """
-    if share in (0.0, 1.0) or 0.01 <= share < 0.99:
-        return percent(share)
-    if 0 < share < 0.0005:
-        return "under 0.1%"
-    return "over 99.9%" if 0.9995 <= share < 1 else f"{round_half_up(100 * share, 1):.1f}%"
-
-
-def format_effect(value: float, scale: str, write: Callable[[float], str] = format_number) -> str:
-    """A contribution with its sign: "×2.1" or "÷2.1" for log odds, "+0.041" of a probability, "+41" as ``write`` does.
-
-    Examples
-    --------
-    >>> format_effect(-0.7, "log_odds"), format_effect(-0.0412, "probability"), format_effect(41.0, "number")
-    ('÷2.01', '-0.041', '+41')
-    >>> format_effect(-0.001, "log_odds")
-    '×1'
+    >>> choose_decimals(0.8, "log_odds"), choose_decimals(0.8, "probability"), choose_decimals(41.234, "number")
+    (2, 3, 2)
+    >>> choose_decimals(np.array([2.5, -31.0]), "number")
+    1
     """
     if is_odds(scale):
-        factor = format_factor(np.exp(abs(value)))
-        return f"{'×' if value >= 0 or factor == NO_FACTOR else '÷'}{factor}"
-    return f"{round_half_up(value, 3):+.3f}" if scale == "probability" else f"{'+' if value >= 0 else ''}{write(value)}"
+        return count_decimals_of_factor(np.exp(np.abs(like).max()))
+    if scale == "probability":
+        return 3
+    largest = _find_largest(like)
+    finest = max(0, DIGITS - 1 - find_exponent(largest))
+    fits = (
+        np.nanmax(np.abs(round_half_up(like, each) - like), initial=0.0) <= 1e-9 * largest for each in range(finest)
+    )
+    return next((each for each, is_enough in enumerate(fits) if is_enough), finest)
 
 
-def format_limits(
-    value: float, ends: tuple[float, float], scale: str, write: Callable[[float], str] = format_number
-) -> str:
-    """A contribution with its limits: "×2.1 (2 to 2.2)" for log odds, "+41 (+38 to +44)" else; exact ones have none.
+def _find_largest(numbers: float | Array) -> float:
+    return float(np.nanmax(np.abs(numbers), initial=0.0))
+
+
+def format_effect(value: float, scale: str, like: float | Array | None = None) -> str:
+    """A contribution with its sign: "×2.10" or "÷2.10" for log odds, "+0.041" of a probability, "+41.2" of a number.
+
+    It has the decimals of ``like``, or its own.
+
+    Examples
+    --------
+    >>> format_effect(-0.7, "log_odds"), format_effect(-0.0412, "probability"), format_effect(41.2, "number")
+    ('÷2.01', '-0.041', '+41.2')
+    >>> format_effect(-0.001, "log_odds"), format_effect(2.2, "number", like=118.0)
+    ('×1.00', '+2')
+    """
+    like = value if like is None else like
+    decimals = choose_decimals(like, scale)
+    if is_odds(scale):
+        sign = "×" if value >= 0 or _is_no_factor(value, decimals) else "÷"
+        return f"{sign}{format_factor(np.exp(abs(value)), decimals)}"
+    if scale == "number" and 0 < _find_largest(like) < LEAST:
+        return f"{'+' if value > 0 else ''}{format_number(value)}"
+    return format_fixed(value, decimals, is_signed=True)
+
+
+def _is_no_factor(value: float, decimals: int = 2) -> bool:
+    """Whether odds stay as they are, as far as decimals show."""
+    return bool(round_half_up(np.exp(min(abs(value), 1.0)), decimals) == 1)
+
+
+def format_size(size: float, scale: str, like: float | Array) -> str:
+    """A contribution without its sign, with the decimals of another, in a sentence: points of a probability.
+
+    Examples
+    --------
+    >>> format_size(0.7, "log_odds", 0.7), format_size(0.1254, "probability", 0.1), format_size(1e-4, "probability", 0)
+    ('2.01', '12.5', 'under 0.1')
+    """
+    if scale == "probability":
+        return "under 0.1" if 0 < size < 0.0005 else format_fixed(100 * size, 1)
+    if is_odds(scale):
+        return format_factor(np.exp(size), choose_decimals(like, scale))
+    return format_effect(size, scale, like).removeprefix("+")
+
+
+def format_limits(value: float, ends: tuple[float, float], scale: str, like: float | Array | None = None) -> str:
+    """A contribution with its limits, of equal decimals; exact ones have none, and none are said of odds that stay.
 
     Examples
     --------
     >>> format_limits(-0.37, (-0.41, -0.33), "log_odds"), format_limits(-0.05, (-0.15, 0.05), "log_odds")
     ('÷1.45 (1.39 to 1.51)', '÷1.05 (÷1.16 to ×1.05)')
+    >>> format_limits(0.001, (-0.002, 0.003), "log_odds"), format_limits(2.2, (2.1612, 2.24), "number")
+    ('×1', '+2.200 (+2.161 to +2.240)')
     """
     low, high = ends
+    if is_odds(scale) and all(map(_is_no_factor, (value, low, high))):
+        return f"×{NO_FACTOR}"
+    like = (value if is_odds(scale) else np.array([value, low, high])) if like is None else like
+    effect, decimals = format_effect(value, scale, like), choose_decimals(like, scale)
     if low == high:
-        return format_effect(value, scale, write)
-    effect = format_effect(value, scale, write)
-    if not is_odds(scale) or low < 0 < high or effect == f"×{NO_FACTOR}":  # from dividing to multiplying
-        shown = [format_effect(end, scale, write) for end in ends]
+        return effect
+    if not is_odds(scale) or low < 0 < high or _is_no_factor(value):  # from dividing to multiplying
+        shown = [format_effect(end, scale, like) for end in ends]
     else:
-        shown = [format_factor(np.exp(size)) for size in sorted((abs(low), abs(high)))]
+        shown = [format_factor(np.exp(size), decimals) for size in sorted((abs(low), abs(high)))]
     return f"{effect} ({' to '.join(shown)})"
 
 

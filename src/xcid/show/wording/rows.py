@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from xcid._check import percent, round_half_up
+from xcid._numbers import format_fixed, format_number, format_probability, percent, round_half_up
 from xcid.cid.distances import Overlap
 from xcid.cid.drawn import Kept
 from xcid.records import DensityPair, Explanation, Plan
 from xcid.show import wording
-from xcid.show.wording.names import format_number, format_percent, is_odds
+from xcid.show.wording.names import is_odds
 
-IMPORTANCE = "importance: CID's d1, from 0 to 1"
+IMPORTANCE = "importance: how much the decision hangs on the feature, from 0 to 1 (CID's measure)"
 ALONE = "alone: of {tried} that were tried, the share with which, nothing else changed, {it}"
 SUM = "{exact}contributions in {unit}: from {start} on average over the reference data to {end} {here}"
 BANZHAF = "Banzhaf values (others kept by halves), made to add up: too few samples for so many features"
@@ -27,25 +27,27 @@ OWN, AT_ONE_VALUE = "this row's value", "lines with dots: share at exactly one v
 
 
 def format_on_scale(explanation: Explanation, value: float, write: Callable[[float], str] = format_number) -> str:
-    """An output of a row on the scale of contributions: "-0.62 (35%)" for log odds, "35%", "152.1"."""
+    """An output of a row on the scale of contributions: "-0.62 (0.35)" for log odds, "0.35", "152.1"."""
     if explanation.scale == "number":
         return write(value)
     if explanation.scale == "probability":
-        return format_percent(value)
+        return format_probability(value)
     if explanation.scale == "margins":  # a share of two classes is no probability
-        return f"{value:+.2f}"
-    return f"{value:+.2f} ({format_percent(float(special.expit(value)))})"
+        return format_fixed(value, 2, is_signed=True)
+    return f"{format_fixed(value, 2, is_signed=True)} ({format_probability(float(special.expit(value)))})"
 
 
 def format_mean(explanation: Explanation, value: float, write: Callable[[float], str] = format_number) -> str:
     """A mean on that scale: a probability that belongs to mean log odds is no mean probability, and is left out."""
-    return f"{value:+.2f}" if is_odds(explanation.scale) else format_on_scale(explanation, value, write)
+    if is_odds(explanation.scale):
+        return format_fixed(value, 2, is_signed=True)
+    return format_on_scale(explanation, value, write)
 
 
 def explain_sum(one: Explanation, write: Callable[[float], str] = format_number) -> str:
     """Where the contributions of a single row, or of an average, begin and end; "" where they do not add up.
 
-    "contributions in probability of diabetes: from 35% on average over the reference data to 90% here".
+    "contributions in probability of diabetes: from 0.35 on average over the reference data to 0.90 here".
     """
     ends = list_ends(one, write)
     if not ends:
@@ -59,7 +61,7 @@ def list_ends(one: Explanation, write: Callable[[float], str] = format_number) -
     if one.base_values is None:
         return []
     start, put = float(one.base_values[0]), format_on_scale if one.n_rows is None else format_mean
-    return [format_mean(one, start, write), put(one, start + float(one.values[0].sum()), write)]
+    return [format_mean(one, start, write), put(one, round(start + float(one.values[0].sum()), 9), write)]
 
 
 def list_table(one: Explanation, shown: list[int]) -> list[list[str]]:

@@ -6,7 +6,7 @@
  * options  {hidden, verb, buttons(one, number) -> nodes of a counterfactual, tools(change, one) -> nodes of a change}; all may be left out
  */
 (function (xcid) {
-  const { element, breakable, plain, fixed, at, count } = xcid;
+  const { element, breakable, plain, fixed, probability, at, count } = xcid;
   const ORDINALS = ["Nearest", "Second", "Third"];
   const INTROS = {
     search: "The smallest changes that a search found. Each is needed: without it, the output does not get there.",
@@ -43,7 +43,7 @@
   }
 
   const isProbability = ({ about, was, output }) => Boolean(about) && [was, output].every((value) => value >= 0 && value <= 1);
-  const written = (value, one) => (isProbability(one) ? fixed(value, one.digits || 2) : plain(value));
+  const written = (value, one) => (isProbability(one) ? probability(value, one.digits || 2) : plain(value));
   const hasOutput = (one) => Number.isFinite(one.was) && Number.isFinite(one.output);
   const hasShares = (one) => hasOutput(one) && one.changes.some((change) => Number.isFinite(change[3]));
 

@@ -33,26 +33,59 @@
     return `${roundHalfUp(100 * share, 0)}%`;
   }
 
-  /* As xcid._check.round_half_up has it, so that a page and a text show one number. */
+  /* From here to probability: numbers by the rules of xcid/_numbers.py, so that a page and a text show one number. */
+  const GROUPED = 1e4, LEAST = 1e-4, MOST = 1e15, MOST_CENTS = 1e13, FINEST = 4;
+
   function roundHalfUp(value, decimals) {
     const scale = 10 ** decimals;
     return Math.sign(value) * Math.floor(Math.abs(value) * scale + 0.5) / scale;
   }
 
-  /* A number with four digits, or all digits of its whole part: as xcid.wording.number has it. */
-  function plain(value) {
-    if (value === null || !Number.isFinite(value)) return "–";
+  const isNumber = (value) => value !== null && Number.isFinite(value);
+
+  /* A number with so many digits, or all digits of its whole part, and the cents of one that has no others. */
+  function plain(value, digits = 4) {
+    if (!isNumber(value)) return "–";
     const size = Math.abs(value);
-    if (size >= 1e4 && size < 1e9) return value.toLocaleString("en", { maximumFractionDigits: 0 }).replace("-", "−");
-    const short = Number(value.toPrecision(4));
-    return (size !== 0 && (size < 1e-4 || size >= 1e9) ? short.toExponential() : String(short)).replaceAll("-", "−");
+    if (size && !(size >= LEAST && size < MOST)) return short(value, digits);
+    const text = fixed(value, countDecimals(size, digits));
+    if (!text.includes(".")) return text;
+    return text.includes(",") ? text.replace(/\.00$/, "") : text.replace(/\.?0+$/, "");
   }
 
-  function fixed(value, decimals, signed) {
-    if (value === null || !Number.isFinite(value)) return "–";
-    const text = roundHalfUp(Math.abs(value), decimals).toFixed(decimals);
-    const isZero = Number(text) === 0;
-    return (value < 0 && !isZero ? "−" : signed && !isZero ? "+" : "") + text;
+  function countDecimals(size, digits) {
+    if (size < MOST_CENTS && roundHalfUp(size, 2) === size) return 2;
+    const exponent = Number(size.toExponential(digits - 1).split("e")[1]);
+    const decimals = Math.max(0, digits - 1 - exponent);
+    return decimals && 10 ** exponent >= GROUPED ? 2 : decimals;
+  }
+
+  function short(value, digits) {
+    const rounded = Number(value.toPrecision(digits)), size = Math.abs(rounded);
+    const text = size >= LEAST && size < MOST ? String(rounded) : rounded.toExponential().replace(/(e[+-])(\d)$/, "$10$2");
+    return text.replaceAll("-", "−");
+  }
+
+  function fixed(value, decimals, isSigned) {
+    if (!isNumber(value)) return "–";
+    if (Math.abs(value) >= MOST) return (isSigned && value > 0 ? "+" : "") + short(value, 4);
+    const digits = Math.abs(value) < MOST_CENTS ? decimals : 0, size = roundHalfUp(Math.abs(value), digits);
+    const [whole, ...part] = size.toFixed(digits).split(".");
+    const grouped = size < GROUPED ? whole : whole.replace(/\B(?=(\d{3})+$)/g, ",");
+    return (size === 0 ? "" : value < 0 ? "−" : isSigned ? "+" : "") + [grouped, ...part].join(".");
+  }
+
+  /* A probability on its side of one half, which is no 0 or 1 unless it is exactly that. */
+  function probability(value, decimals = 2) {
+    if (value === 0.5 || !(value > 0 && value < 1)) return fixed(value, decimals);
+    const finest = Math.max(decimals, FINEST);
+    for (let each = decimals; each <= finest; each++) {
+      const rounded = roundHalfUp(value, each);
+      if (rounded > 0 && rounded < 1 && rounded !== 0.5 && rounded > 0.5 === value > 0.5) return fixed(rounded, each);
+    }
+    const step = 10 ** -finest, side = value > 0.5 ? "over" : "under";
+    if (Math.abs(value - 0.5) < step) return `${side} 0.5`;
+    return `${side} ${(value > 0.5 ? 1 - step : step).toFixed(finest)}`;
   }
 
   /* A place on an axis: a number, or a date that is counted in days or seconds from 1970. */
@@ -90,5 +123,5 @@
     return list;
   }
 
-  Object.assign(xcid, { element, svg, breakable, percent, whole, plain, fixed, place, ticks, roundUp, legend });
+  Object.assign(xcid, { element, svg, breakable, percent, whole, plain, fixed, probability, place, ticks, roundUp, legend });
 })((globalThis.xcid = globalThis.xcid || {}));

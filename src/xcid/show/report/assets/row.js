@@ -6,7 +6,7 @@
  * row   what xcid.report.rows.row_of gives: scores are whole numbers of units, p-values of thousandths, others of hundredths
  */
 (function (xcid) {
-  const { element, svg, percent, whole, plain, fixed, roundUp, legend, drawBars, drawEvidence } = xcid;
+  const { element, svg, percent, whole, plain, fixed, probability, roundUp, legend, drawBars, drawEvidence } = xcid;
   const SHOWN = 15; // features before "show all"
   const at = (id) => document.getElementById(id);
   const count = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
@@ -33,7 +33,7 @@
     const isShare = (one) => Number.isFinite(one) && one >= 0 && one <= 1;
     const drawn = isShare(value) ? strip(value) : element("span");
     if (isShare(value) && isShare(before)) drawn.append(svg("line", { class: "before", x1: percent(before), x2: percent(before), y1: "-25%", y2: "125%" }));
-    const shown = !isShare(value) ? plain(value) : value > 0 && value < 0.01 ? "< 0.01" : fixed(value, 2);
+    const shown = isShare(value) ? probability(value) : plain(value);
     return element("div", { class: isTop ? "output top" : "output" }, element("bdi", { title: name }, name), drawn, element("span", null, shown));
   }
 
