@@ -134,6 +134,12 @@ def test_import_is_light_and_silent():
     assert result.stdout == ""
 
 
+def test_a_run_that_is_finished_needs_no_explainer():
+    parts = ("scipy", "xcid.explainer", "xcid.pipeline")
+    result = python(f"import sys, xcid.runs.run; sys.exit(repr([m for m in {parts} if m in sys.modules] or ''))")
+    assert result.stderr.strip() == "''"
+
+
 def test_explaining_arrays_needs_no_extra():
     hide = "".join(f"sys.modules[{name!r}] = None;" for name in HEAVY)
     code = (
