@@ -102,7 +102,7 @@ def test_numbers_are_written_as_in_the_language(tmp_path):
     explainer(row).letter(tmp_path / "letter.html", language="de")
     said = " ".join(read(tmp_path / "letter.html"))
     assert "debt: 100000,5" in said
-    assert re.search(r"Es schätzt den Wert auf 10\.001\.284,5\.", said)
+    assert re.search(r"Es schätzt den Wert auf 10\.001\.284,50\.", said)
 
 
 def test_retrained_models_are_told_of(tmp_path):
