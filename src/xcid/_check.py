@@ -246,6 +246,13 @@ def warn(message: str) -> None:
     warnings.warn(message, XcidWarning, stacklevel=level)
 
 
+def log_notes(found: Any) -> Any:
+    """Tell the logger "xcid" the notes of what was found."""
+    for note in found.notes:
+        LOG.info(note)
+    return found
+
+
 def silent(steps: Iterable[T], total: int) -> Iterable[T]:
     """Show nothing."""
     return steps

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from xcid import answers, pipeline
-from xcid._check import LOG, Progress, as_int, silent, telling, usual, warn
+from xcid import pipeline
+from xcid._check import Progress, as_int, log_notes, silent, telling, usual, warn
 from xcid.calibration import Stop, choose_stop
 from xcid.cid.calibrated import ContributionsAlone
 from xcid.cid.generators.search import Generator
@@ -221,12 +221,16 @@ class Explainer:
 
         Classes that no perturbation reaches are left out, with a warning; the evaluations are the same for all.
         """
+        from xcid import answers
+
         kept = self.replace(one_sided=lambda reason: None)  # other questions may have a decision
         found = answers.explain_classes(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
         return {name: Explanation.of(one) for name, one in found.items()}
 
     def answer(self, explanation: Explanation, outcome: Outcome, *, seed: int = 0) -> Explanation:
         """Answer another question about rows that were explained, whose kept samples need no further evaluation."""
+        from xcid import answers
+
         with telling(InvalidParameter, WORK):
             setup = self.with_outcome(outcome).setup
             found = answers.answer_again(setup, explanation, as_int(seed, "seed"))
@@ -266,7 +270,7 @@ class Explainer:
             rows, setup = self.space.encode(X), self.setup
             refits = () if setup.sources is None else setup.sources.refits
             asked: Any = labels(X, len(rows)), target, k, as_int(seed, "seed"), setup.time_limit, setup.memory, refits
-            return _log_notes(find_counterfactuals(setup.subject, setup.outcome, rows, *asked))
+            return log_notes(find_counterfactuals(setup.subject, setup.outcome, rows, *asked))
 
     def just_above(self, X: Any, against: Any, cut_off: float, *, n: int = 100) -> Integers:
         """Find rows that pass a cut-off, and only just: an explainer of these compares with cases like them.
@@ -275,6 +279,8 @@ class Explainer:
         ``against`` is what :meth:`xcid.Explanation.reasons` work against: a class, whose least probability ``cut_off``
         is, or "higher" or "lower" for a number, whose least or largest output it is.
         """
+        from xcid import answers
+
         with telling(InvalidParameter, WORK):
             return answers.find_just_above(self.subject, X, against, cut_off, n)
 
@@ -291,10 +297,4 @@ class Explainer:
 
         with telling(InvalidParameter, WORK):
             rows, setup = self.space.encode(X), self.setup
-            return _log_notes(find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit))
-
-
-def _log_notes(found: Any) -> Any:
-    for note in found.notes:
-        LOG.info(note)
-    return found
+            return log_notes(find_actions(setup.subject, setup.outcome, rows, target, k, setup.time_limit))

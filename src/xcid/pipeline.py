@@ -18,7 +18,7 @@ from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
 from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Perturbations, Unsigned, fields
 from xcid.setup import Setup, is_one_sided, perturb, perturb_by_plan
-from xcid.table import FeatureSpace, flag_unseen, met
+from xcid.table import FeatureSpace, encode_unseen, flag_unseen
 
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
@@ -90,7 +90,7 @@ def explain(
 
 def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
     """Explain the rows of a table; the model decides about those that hold what the reference data do not."""
-    space, rows, unseen = met(setup.subject.space, table)
+    space, rows, unseen = encode_unseen(setup.subject.space, table)
     if not unseen.any():
         return explain(setup, rows, seed, apply, progress)
     roads = Roads.of(setup, space)

@@ -262,12 +262,12 @@ class RowSearch:
 
     def __call__(self, frame: Any, index: Any) -> tuple[Counterfactuals, Subject]:
         """Counterfactuals of some rows, and the subject that knows all their cells."""
-        from xcid.table import met
+        from xcid.table import encode_unseen
         from xcid.whatif.engine import find_counterfactuals
         from xcid.whatif.record import FAILED
         from xcid.whatif.undeclared import find_suspects
 
-        space, cells, unseen = met(self.subject.space, frame)
+        space, cells, unseen = encode_unseen(self.subject.space, frame)
         subject, *refits = (one.with_room(space) if unseen.any() else one for one in (self.subject, *self.refits))
         asked = index, self.target, self.k, self.seed
         found = find_counterfactuals(subject, self.outcome, cells, *asked, refits=tuple(refits))

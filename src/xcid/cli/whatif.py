@@ -159,11 +159,11 @@ def _search_group(options: argparse.Namespace, search: _work.RowSearch, rows: Ro
 
     from xcid.errors import InvalidData
     from xcid.show.text import list_actions
-    from xcid.table import met
+    from xcid.table import encode_unseen
     from xcid.whatif.actions import find_actions
     from xcid.whatif.undeclared import count_unchangeable, word_unchangeable
 
-    parts = [met(search.subject.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
+    parts = [encode_unseen(search.subject.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
     cells = np.concatenate([part.rows[~part.unseen] for part in parts])
     if len(cells) < len(rows):
         left_out = f"{len(rows) - len(cells):,} of these rows are left out"
