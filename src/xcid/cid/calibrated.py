@@ -23,9 +23,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.arrays import blocks, ratio, same, student_quantile
+from xcid._kernels.arrays import (
+    blocks,
+    find_p_values,
+    measure_between,
+    ratio,
+    redraw_blocks,
+    redraw_pairs,
+    same,
+    student_quantile,
+)
 from xcid.cid import planned
-from xcid.cid.chance import between, of_blocks, of_pairs, p_values
 from xcid.cid.densities.mixed import Mixed
 from xcid.cid.per_feature import PerFeature
 from xcid.cid.planned import Design, Shared, is_wide, shared
@@ -142,12 +150,12 @@ def _measure_design(made: Shared, at: int, cloud: Perturbations, is_moved: Flags
     coefficients = fit.solution.T @ apart
     residuals = apart - fit.columns @ coefficients
     own = coefficients[fit.owned[at]]
-    among = of_pairs if made.size == 1 else functools.partial(of_blocks, made.size)
+    among = redraw_pairs if made.size == 1 else functools.partial(redraw_blocks, made.size)
     chance = among(design.functions, fit.without[at], residuals, own)
     heights, joined = _heights(design, cloud.origin, (chance.sums + fit.joint[at] @ own) / pairs)
     found = _Found(heights, joined, residuals * fit.inflation, own)
     size = np.abs(heights).sum(axis=1)
-    p = np.where(size > ROUNDING * scale, p_values(chance, ROUNDING * scale * np.sqrt(pairs)), 1.0)
+    p = np.where(size > ROUNDING * scale, find_p_values(chance, ROUNDING * scale * np.sqrt(pairs)), 1.0)
     bias = _bias(design, found) * np.sqrt(fit.widened[at] * chance.spread)
     error, freedom = _error(made, at, found, 4 * ratio(size * (1 - 2 * mean), scale), both)
     reach = student_quantile(np.array(freedom), (1 + CONFIDENCE) / 2) * error
@@ -192,7 +200,7 @@ def _error(made: Shared, at: int, found: _Found, slope: Array, both: Array) -> t
     starts = np.arange(0, pairs, made.size)
     sums = np.add.reduceat(pull, starts, axis=1)
     sums -= slope[:, None] * (np.add.reduceat(both, starts) / pairs)
-    return np.sqrt(between(sums)), 2 * (sums.shape[1] - 1) / 3
+    return np.sqrt(measure_between(sums)), 2 * (sums.shape[1] - 1) / 3
 
 
 def _correct_bias(size: Array, bias: Array) -> Array:

@@ -13,9 +13,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from xcid._kernels.arrays import blocks, namespace, products, ratio, same
+from xcid._kernels.arrays import TESTED, blocks, namespace, products, ratio, same, sum_blocks
 from xcid._kernels.random import hadamard_order
-from xcid.cid.chance import TESTED, block_sums
 from xcid.cid.densities.mixed import Discrete, Slots, Slotted, smooth
 from xcid.cid.distances import Distance, Overlap
 from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
@@ -213,7 +212,7 @@ class Fit(NamedTuple):
     inflation: Array  # (p, 1) of residuals, for the freedom that the columns take
     owned: list[Integers]  # (k, r) the columns of each feature
     joint: list[Array]  # (k, 1 + t, r) sums over pairs of functions times own columns
-    without: list[Array]  # of own columns from which all others are taken out, as :mod:`xcid.cid.chance` wants them
+    without: list[Array]  # of own columns from which all others are taken out, as ``redraw_blocks`` wants them
     widened: list[Array]  # (k, 1) variance of the sums in cells with these columns, as a share of that without
 
 
@@ -293,7 +292,7 @@ def _fit(plan: Plan, designs: list[Design], size: int) -> Fit:
     for design, at, one in zip(designs, owned, own, strict=True):
         solved = solution[:, at].transpose(1, 0, 2)
         alone = solved @ np.linalg.inv(inverse[at[:, :, None], at[:, None, :]])
-        without.append(alone if size == 1 else block_sums(design.functions[:, :TESTED], alone, size))
+        without.append(alone if size == 1 else sum_blocks(design.functions[:, :TESTED], alone, size))
         linear = design.weights - design.share / 2 * design.signs
         whole = linear - (linear @ columns) @ solution.T + (linear @ one.swapaxes(1, 2)) @ solved.swapaxes(1, 2)
         widened.append(ratio(np.sum(whole**2, axis=(1, 2)), np.sum(linear**2, axis=(1, 2)))[:, None])
