@@ -31,7 +31,7 @@ from xcid.outcomes import Lower, Raise, Within
 from xcid.whatif import engine, search
 from xcid.whatif.evaluator import goal_of
 from xcid.whatif.search_space import SearchSpace
-from xcid.whatif.ways import Ways, find_contrary
+from xcid.whatif.undeclared import Ways, find_contrary
 
 pytestmark = pytest.mark.skipif(whole() is None, reason="trees are searched by the compiled library")
 N_ROWS = 160

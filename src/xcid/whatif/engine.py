@@ -13,7 +13,7 @@ from xcid._kernels.arrays import blocks
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
-from xcid.whatif.choice import WITH_REAL, WITH_STEADY, choose_lines, find_least
+from xcid.whatif.choice import WITH_REAL, WITH_STEADY, choose_lines, find_least, measure_nearness
 from xcid.whatif.evaluator import (
     FEWEST_DIGITS,
     Evaluator,
@@ -25,15 +25,13 @@ from xcid.whatif.evaluator import (
     join_found,
     pick_one_of_each_set,
 )
-from xcid.whatif.likeness import measure_nearness
 from xcid.whatif.proof import ALL, NO_SUCH, prove
 from xcid.whatif.pruning import shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import KEPT, MOST_SLOTS, PAIRS, finish, search_along, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
-from xcid.whatif.undeclared import join_blocks, note_unchangeable
-from xcid.whatif.ways import Ways, find_contrary
+from xcid.whatif.undeclared import Ways, find_contrary, join_blocks, note_unchangeable
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model

@@ -17,7 +17,7 @@ from xcid.whatif.choice import WITH_REAL
 from xcid.whatif.evaluator import Evaluator, Found, join_found, pick_one_of_each_set, take_over_real_rows
 from xcid.whatif.proof import Asked, prove
 from xcid.whatif.pruning import prune, prune_and_refill, refine
-from xcid.whatif.ways import Ways, go_against, restrict
+from xcid.whatif.undeclared import Ways, go_against, restrict
 
 KEPT, MOST_SLOTS = 12, 240  # values of a feature, and of all, that combinations are made of
 PAIRS, MORE = 512, 64  # combinations of two changes, and of more, that are evaluated
