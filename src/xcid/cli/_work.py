@@ -179,6 +179,13 @@ def train_again(subject: SubjectOptions, model: Any, background: Background, n_r
     return refits(model, background.features, target, n_refits, seed=subject.seed, progress=silent)
 
 
+def list_refits(subject: Subject, models: list[Any]) -> tuple[Subject, ...]:
+    """The same table before each model that was trained again."""
+    from xcid.uncertainty import refit
+
+    return refit(subject, models) if models else ()
+
+
 def limit_settings(limits: str | None, refits: list[Any]) -> dict[str, Any]:
     """Settings of an explainer, of those about refits and limits that were asked for."""
     return {name: given for name, given in (("refits", refits), ("limits", limits)) if given}

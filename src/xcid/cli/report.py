@@ -51,7 +51,6 @@ def run(options: argparse.Namespace) -> None:
     from xcid.io import writers
     from xcid.io.rows import Unseen
     from xcid.show.report import report
-    from xcid.uncertainty import refit
 
     subject, line = options.subject, Progress("rows", options.quiet)
     read = subject.reference, subject.data, subject.model, options.rules.rules
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     if any(options.rules) or compared:  # the search alone obeys them: what may not change still decides
         searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
-    again = refit(searched, refits)
+    again = _work.list_refits(searched, refits)
     search = _work.RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed, again)
     frames = deque[Any](maxlen=1)
     work = explainer, rows, subject.seed, ROWS_AT_A_TIME, options.workers, line

@@ -11,12 +11,11 @@ import numpy as np
 
 from xcid._check import MOST_SHOWN
 from xcid.errors import InvalidData, InvalidFile
-from xcid.frames import frame_of
 from xcid.io import sources, tables
 from xcid.io.cells import fit_columns
 from xcid.io.sources import Columns, Layout, Pieces, Source
 from xcid.io.tables import naming
-from xcid.table import FeatureSpace, encode_unseen
+from xcid.table import FeatureSpace, encode_unseen, frame_of
 from xcid.table.columns import is_missing
 
 

@@ -16,6 +16,7 @@ from xcid.table.makers import (
     encode_unseen,
     flag_unseen,
     frame_maker,
+    frame_of,
     in_order,
     require_backend,
 )

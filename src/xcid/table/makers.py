@@ -87,6 +87,14 @@ def frame_maker(columns: Sequence[Column], names: Sequence[str], backend: Backen
     return partial(_make_frame, {name: makers[name] for name in names}, backend)
 
 
+def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
+    """Make a data frame of the given library from columns by name."""
+    require_backend(backend)
+    is_text = {name for name, column in columns.items() if isinstance(column, np.ndarray) and column.dtype.kind == "U"}
+    lists = {name: column.tolist() if name in is_text else column for name, column in columns.items()}
+    return nw.from_dict(lists, backend=backend).to_native()
+
+
 def in_order(decode: Decode, own: Sequence[str], names: Sequence[str]) -> Decode:
     """Decode to tables whose columns stand in another order than their own."""
     if isinstance(decode, ToRows):

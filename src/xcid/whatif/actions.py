@@ -16,11 +16,10 @@ from xcid._check import as_int, warn
 from xcid._faults import Deadline
 from xcid._kernels.arrays import blocks, same
 from xcid.errors import InvalidData
-from xcid.frames import frame_of
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
-from xcid.table import Backend
+from xcid.table import Backend, frame_of
 from xcid.whatif.evaluator import Evaluator, find_reaching, goal_of
 from xcid.whatif.parts import Part, apply_part, propose_parts
 from xcid.whatif.search_space import SearchSpace

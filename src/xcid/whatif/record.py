@@ -10,9 +10,8 @@ import numpy as np
 
 from xcid._check import number, percent, position_of, round_half_up
 from xcid._kernels.arrays import same
-from xcid.frames import frame_of
 from xcid.records import Array, Flags, Integers, Texts, in_words
-from xcid.table import Backend, Column
+from xcid.table import Backend, Column, frame_of
 
 NOT_REACHED, ALREADY, FAILED = "not reached", "already there", "failed"
 
