@@ -148,7 +148,7 @@ class _Task:
         parts = planned.parts(_probe(setup, plan, subject.space.background[:1]), density)
         if left := len(plan.features) - sum(len(part.features) for part in parts):
             raise InvalidParameter(f"{left} features are too spread out for shared densities: call the explainer")
-        self.part = plan.once(("on", self.device, density), lambda plan: _Part(parts, self.send))
+        self.part = plan.once(("on", self.device, density), lambda plan: _SlotGroups(parts, self.send))
         self.shared = plan.once(("on", self.device), lambda plan: self.regression(subject.space.discrete))
         self.taken, self.new = self.send(plan.taken), self.send(plan.new).to(self.dtype)
         self.fixed, self.scale = self.send(sampled.find_fixed(plan)), how.scale
@@ -222,10 +222,10 @@ class _Task:
         return answers
 
 
-class _Part:
+class _SlotGroups:
     """All parts of :mod:`xcid.cid.planned` in one, on the device: a dense product counts and smooths."""
 
-    def __init__(self, parts: list[planned.Part], send: Any) -> None:
+    def __init__(self, parts: list[planned.SlotGroup], send: Any) -> None:
         n_atoms = max(part.slots.atoms.shape[1] for part in parts)
         n_cells = max(len(part.slots.smoothing) for part in parts)
         features = np.concatenate([part.features for part in parts])

@@ -131,7 +131,7 @@ def _ends(cloud: Perturbations, plan: Plan) -> tuple[Array, Array, Array, Array]
     return tuple(each)  # type: ignore[return-value]
 
 
-class _Found(NamedTuple):
+class _MeasuredHeights(NamedTuple):
     """What is found of the features of a design in some rows, in the unit of 4 m (1 - m) T."""
 
     heights: Array  # (k, 1 + g, n) of the row's own value and of cells
@@ -153,7 +153,7 @@ def _measure_design(made: Shared, at: int, cloud: Perturbations, is_moved: Flags
     among = redraw_pairs if made.size == 1 else functools.partial(redraw_blocks, made.size)
     chance = among(design.functions, fit.without[at], residuals, own)
     heights, joined = _heights(design, cloud.origin, (chance.sums + fit.joint[at] @ own) / pairs)
-    found = _Found(heights, joined, residuals * fit.inflation, own)
+    found = _MeasuredHeights(heights, joined, residuals * fit.inflation, own)
     size = np.abs(heights).sum(axis=1)
     p = np.where(size > ROUNDING * scale, find_p_values(chance, ROUNDING * scale * np.sqrt(pairs)), 1.0)
     bias = _bias(design, found) * np.sqrt(fit.widened[at] * chance.spread)
@@ -176,7 +176,7 @@ def _heights(design: Design, rows: Array, sums: Array) -> tuple[Array, Array]:
     return np.concatenate([-half * apart, cells - (design.share + joined) * half], axis=1), joined
 
 
-def _bias(design: Design, found: _Found) -> Array:
+def _bias(design: Design, found: _MeasuredHeights) -> Array:
     """(k, n) the mean size of heights that are nothing but noise, of independent pairs."""
     squares, weights, pairs = found.noise**2, design.weights, len(found.noise)
     at, whole = (design.share + found.joined) / 2, squares.sum(axis=0)
@@ -186,7 +186,7 @@ def _bias(design: Design, found: _Found) -> Array:
     return result
 
 
-def _error(made: Shared, at: int, found: _Found, slope: Array, both: Array) -> tuple[Array, float]:
+def _error(made: Shared, at: int, found: _MeasuredHeights, slope: Array, both: Array) -> tuple[Array, float]:
     """(k, n) standard errors of the sum of heights, less (k, n) slopes times (p, n) means of pairs, and freedom."""
     design, fit, pairs = made.designs[at], made.fit, len(found.noise)
     signs = np.sign(found.heights)

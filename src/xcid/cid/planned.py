@@ -33,7 +33,7 @@ FEWEST = 12  # blocks whose differences tell of chance
 MOST_SIGNS = 2**14  # of a plan whose pairs are each a block
 
 
-class Part(NamedTuple):
+class SlotGroup(NamedTuple):
     """Features of a plan whose densities have slots of one kind."""
 
     features: Integers  # (k,) their positions among the plan's features
@@ -60,7 +60,7 @@ class Part(NamedTuple):
 
 
 class Counted(Protocol):
-    """What total variations are made from; see :class:`Part`."""
+    """What total variations are made from; see :class:`SlotGroup`."""
 
     @property
     def columns(self) -> Integers: ...
@@ -74,7 +74,7 @@ class Counted(Protocol):
     def masses(self, apart: Array) -> Array: ...
 
 
-def parts(cloud: Perturbations, density: Density) -> list[Part]:
+def parts(cloud: Perturbations, density: Density) -> list[SlotGroup]:
     """What a plan leaves to be computed once; empty where the density or the constraints want each row by itself."""
     plan = cloud.plan
     if plan is None or cloud.given is not None or not isinstance(density, Slotted):
@@ -82,7 +82,7 @@ def parts(cloud: Perturbations, density: Density) -> list[Part]:
     return plan.once(("evidence", density), lambda plan: _parts(plan, density, cloud.discrete))
 
 
-def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[Part]:
+def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[SlotGroup]:
     single = np.array([len(columns) == 1 for columns in plan.features])
     first = np.array([columns[0] for columns in plan.features])
     found = []
@@ -94,7 +94,7 @@ def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[Part]:
     return [part for part in found if part.features.size]
 
 
-def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Part:
+def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> SlotGroup:
     kept = np.flatnonzero(slots.covered)
     features, columns = features[kept], columns[kept]
     per_feature = {name: getattr(slots, name)[kept] for name in ("atoms", "first", "width", "covered")}
@@ -116,10 +116,10 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
     pooled[:, first:] = slots.smoothing @ pooled[:, first:]
     widths = np.ones((k, n_places, 1))
     widths[:, first:, 0] = np.where(slots.width > 0, slots.width, 1.0)[:, None]
-    return Part(features, columns, slots, counter, pooled, widths)
+    return SlotGroup(features, columns, slots, counter, pooled, widths)
 
 
-def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
+def distances(part: SlotGroup, cloud: Perturbations, distance: Distance) -> Array:
     """(n, k) distances between the curves of C+ and C- of the features of a part."""
     result, positive = np.empty((len(cloud), len(part.features))), cloud.positive[:, : 2 * part.counter.shape[1]]
     for rows in blocks(len(cloud), MOST_CELLS // part.pooled.size):
@@ -153,7 +153,7 @@ def _masses(part: Counted, positive: Array) -> tuple[Array, Array]:
     return p, q
 
 
-def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
+def pair(part: SlotGroup, cloud: Perturbations, row: int, column: int) -> DensityPair:
     """The two densities of one column of one row."""
     part = _only(part, int(np.flatnonzero(part.columns == column)[0]))
     slots, own = part.slots, cloud.origin[row, part.columns]
@@ -164,7 +164,7 @@ def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair
     return DensityPair(points, p, q, widths, is_atom)
 
 
-def _only(part: Part, at: int) -> Part:
+def _only(part: SlotGroup, at: int) -> SlotGroup:
     """One feature of a part."""
     one, n_places = slice(at, at + 1), part.pooled.shape[1]
     slots = part.slots._replace(**{n: getattr(part.slots, n)[one] for n in ("atoms", "first", "width", "covered")})
@@ -172,7 +172,7 @@ def _only(part: Part, at: int) -> Part:
     return part._replace(**arrays, slots=slots, counter=part.counter[n_places * at : n_places * (at + 1)])
 
 
-def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
+def _curves(part: SlotGroup, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
     """(k, n, 1 + g) densities of C+ and C-, and (k, 1, 1 + g) widths: the row's own value, other atoms, cells."""
     widths = part.widths.swapaxes(1, 2)
     p, q = (np.ascontiguousarray(side.swapaxes(1, 2)) for side in _masses(part, positive))
@@ -224,7 +224,7 @@ class Shared(NamedTuple):
     size: int  # pairs of a block, whose signs are drawn together; 1 where there are few blocks
 
 
-def shared(plan: Plan, parts: list[Part]) -> Shared:
+def shared(plan: Plan, parts: list[SlotGroup]) -> Shared:
     """Make what all rows of a plan share."""
     designs, size = [one for part in parts if (one := _design(plan, part)).features.size], block_size(plan)
     return Shared(designs, _fit(plan, designs, size), size)
@@ -241,7 +241,7 @@ def is_wide(plan: Plan) -> bool:
     return block_size(plan) == 1 and plan.masks.size > MOST_SIGNS
 
 
-def _design(plan: Plan, part: Part) -> Design:
+def _design(plan: Plan, part: SlotGroup) -> Design:
     chosen = np.flatnonzero(plan.free[part.features])
     features, atoms, pairs = part.features[chosen], part.slots.atoms[chosen], len(plan.masks)
     weights = np.stack([_weights(part, int(feature)) for feature in chosen]) if chosen.size else np.empty((0, 1, pairs))
@@ -258,7 +258,7 @@ def _design(plan: Plan, part: Part) -> Design:
     return Design(features, part.columns[chosen], atoms, functions * signs, cells, share)
 
 
-def _weights(part: Part, feature: int) -> Array:
+def _weights(part: SlotGroup, feature: int) -> Array:
     """(g, p) the share of each donor's value at each atom and in each bin of smooth cells."""
     slots, donor = part.slots, np.arange(len(part.slots.place))
     place, share, n_atoms = slots.place[:, feature], slots.share[:, feature], slots.atoms.shape[1]

@@ -15,7 +15,7 @@ from xcid.native.ensemble import Ensemble, Tree
 from xcid.native.library import loaded, runner
 from xcid.native.planned import sets, sums
 from xcid.native.program import Program, compiled
-from xcid.native.seen import Part
+from xcid.native.seen import SeenPlan
 from xcid.records import Array, Flags, Integers
 
 MOST_SETS, MOST_LEVELS = 2**13, 2**16
@@ -199,7 +199,7 @@ class Trees:
         """Whether many more samples are read in the time that the model would take to answer for some."""
         return not self.ensemble.quickly and self.program is not None
 
-    def planned(self, part: Part) -> Callable[[Array], Array] | None:
+    def planned(self, part: SeenPlan) -> Callable[[Array], Array] | None:
         """From (n, m) cells to the outputs of all samples of a plan; None where its sets take too much memory."""
         new, width, program = self.ensemble.rounded(part.new), part.new.shape[1], self.program
         if program is None:
