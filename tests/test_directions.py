@@ -379,10 +379,10 @@ class TestProgress:
     def test_scripts_are_silent_and_notebooks_are_not(self, monkeypatch):
         from xcid import _check
 
-        assert _check.usual() is _check.silent
+        assert _check.choose_progress() is _check.silent
         monkeypatch.setitem(__import__("sys").modules, "ipykernel", object())
         pytest.importorskip("tqdm")
-        assert _check.usual() is not _check.silent
+        assert _check.choose_progress() is not _check.silent
 
     def test_the_logger_hears_of_it(self, caplog):
         with caplog.at_level("INFO", logger="xcid"):

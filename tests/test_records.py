@@ -15,7 +15,7 @@ from xcid.contributions.scale import get_contributions
 from xcid.engines import _frames
 from xcid.records import FEATURE_STATUSES, STATUSES, Array, Explanation, meaning
 from xcid.records import fields as declared_fields
-from xcid.records.fields import AGAIN, FEATURE, LOWER, NOISE, OUTPUT, ROW, UPPER, P, first, list_fields, per, told
+from xcid.records.fields import AGAIN, FEATURE, LOWER, NOISE, OUTPUT, ROW, UPPER, P, first, list_fields, per, per_source
 from xcid_lab import baselines
 from xcid_torch import _rows
 
@@ -131,9 +131,9 @@ class TestANewEstimate:
 class Doubtful(xcid.Explanation):
     """An explanation that other surroundings, which xcid does not know, told something about."""
 
-    elsewhere: Array | None = told(rows=np.mean, of="values", part=AGAIN, every="every_elsewhere")
-    every_elsewhere: Array | None = told(OUTPUT)
-    alarm: Array | None = told()
+    elsewhere: Array | None = per_source(rows=np.mean, of="values", part=AGAIN, every="every_elsewhere")
+    every_elsewhere: Array | None = per_source(OUTPUT)
+    alarm: Array | None = per_source()
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from xcid import pipeline
-from xcid._check import Progress, as_int, log_notes, silent, telling, usual, warn
+from xcid._check import Progress, as_int, choose_progress, log_notes, silent, telling, warn
 from xcid.calibration import Stop, choose_stop
 from xcid.cid.calibrated import ContributionsAlone
 from xcid.cid.generators.search import Generator
@@ -190,7 +190,7 @@ class Explainer:
         it has come: by default ``tqdm.tqdm``, if it is installed. The logger "xcid" tells it, too.
         """
         with telling(InvalidParameter, WORK):
-            setup, shown = self.setup, usual() if progress is None else progress
+            setup, shown = self.setup, choose_progress() if progress is None else progress
             explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"), apply, shown)
             named = replace(explanation, index=labels(X, len(explanation)))
             return Explanation.of(pipeline.checked(setup, named))

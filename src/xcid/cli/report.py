@@ -57,7 +57,10 @@ def run(options: argparse.Namespace) -> None:
     writers.check(options.out, *read, extensions=EXTENSIONS)
     reasons, constraints = None if options.reasons is None else options.reasons.read(), options.rules.read()
     notes = [options.rules.describe()] if any(options.rules) and not options.redact else []  # rules may quote cells
-    describe, check = Unseen.redacted if options.redact else Unseen.said, partial(_check, options, constraints)
+    describe, check = (
+        Unseen.describe_redacted if options.redact else Unseen.describe,
+        partial(_check, options, constraints),
+    )
     model, background, rows = _work.read_inputs(subject, notes.append, ROWS_OF_A_SAMPLE, check, describe)
     for note in notes:
         line.note(note)

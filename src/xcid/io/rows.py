@@ -43,12 +43,12 @@ class Unseen(NamedTuple):
     column: str
     level: Any  # None where the cell is missing
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """A note that shows the cell."""
         what = f"a missing {self.column}" if self.level is None else f"{self.column} {self.level!r:.{MOST_SHOWN}}"
         return self._note(self.named, what)
 
-    def redacted(self) -> str:
+    def describe_redacted(self) -> str:
         """A note that shows neither the cell nor the name of the row."""
         return self._note(self.place, f"a value of {self.column}")
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import LOG, said
+from xcid._check import LOG, describe_error
 from xcid.errors import MissingDependency
 from xcid.native.planned import Sets
 from xcid.native.program import Program
@@ -108,7 +108,7 @@ def _load() -> Any | None:
             raise MissingDependency(f"others can write to {path.parent}, or to what is in it")
         return declared(ctypes.CDLL(str(path)))
     except (MissingDependency, OSError, RuntimeError, AttributeError, subprocess.SubprocessError) as error:
-        LOG.info("trees are read by NumPy, since the compiled form cannot be had: %s", said(error))
+        LOG.info("trees are read by NumPy, since the compiled form cannot be had: %s", describe_error(error))
         return None
 
 

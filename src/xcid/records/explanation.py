@@ -18,7 +18,7 @@ from xcid.errors import InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import Array, Details, Flags, Integers, Texts, benjamini_hochberg, is_significant
 from xcid.records.cloud import Perturbations
-from xcid.records.fields import COLUMN, FEATURE, LOWER, OUTPUT, REFIT, ROW, UPPER, P, first, per, same_or, told
+from xcid.records.fields import COLUMN, FEATURE, LOWER, OUTPUT, REFIT, ROW, UPPER, P, first, per, per_source, same_or
 from xcid.records.status import UNKNOWN, Failure, meaning
 
 E = TypeVar("E", bound="Explanation")
@@ -152,8 +152,8 @@ class Explanation:
     about: Texts = per(ROW, dtype=np.str_, line="about", runs=first, rows=same_or(MANY), wide=True, default=None)
     against: Texts | None = per(ROW, dtype=np.str_, line="against", runs=first, rows=first, default=None)
     every_class: Array | None = per(ROW, FEATURE, OUTPUT, unknown=np.nan, runs=first, default=None)
-    every_reference: Array | None = told(OUTPUT)
-    every_retrained: Array | None = told(OUTPUT, REFIT)
+    every_reference: Array | None = per_source(OUTPUT)
+    every_retrained: Array | None = per_source(OUTPUT, REFIT)
     importance_lower: Array | None = per(
         ROW, FEATURE, unknown=np.nan, line="importance_lower", of="importance", part=LOWER, default=None
     )
@@ -167,13 +167,13 @@ class Explanation:
         ROW, FEATURE, unknown=np.nan, line="flips_alone", runs=np.mean, rows=np.mean, wide=True, default=None
     )
     spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", of="values", part=fields.NOISE, default=None)
-    sd_computation: Array | None = told(line="sd_computation", rows=np.mean, of="values", part=fields.COMPUTATION)
-    sd_reference: Array | None = told(
+    sd_computation: Array | None = per_source(line="sd_computation", rows=np.mean, of="values", part=fields.COMPUTATION)
+    sd_reference: Array | None = per_source(
         line="sd_reference", rows=np.mean, of="values", part=fields.REFERENCE, every="every_reference"
     )
-    sd_training: Array | None = told(line="sd_training", of="values", part=fields.TRAINING)
+    sd_training: Array | None = per_source(line="sd_training", of="values", part=fields.TRAINING)
     p_computation: Array | None = per(ROW, FEATURE, unknown=1.0, source=True, default=None)
-    retrained: Array | None = told(REFIT, rows=np.mean, of="values", part=fields.AGAIN, every="every_retrained")
+    retrained: Array | None = per_source(REFIT, rows=np.mean, of="values", part=fields.AGAIN, every="every_retrained")
     size: Array | None = per(ROW, FEATURE, unknown=0.0, line="size", default=None)
     share_significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="share_significant", default=None)
     n_rows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)

@@ -101,7 +101,7 @@ def per(
     return dataclasses.field(metadata={KEY: known}, **default)
 
 
-def told(*axes: str, **declared: Any) -> Any:
+def per_source(*axes: str, **declared: Any) -> Any:
     """Declare what refits, or other reference rows, told of each feature."""
     return per(ROW, FEATURE, *axes, unknown=np.nan, source=True, default=None, **declared)
 

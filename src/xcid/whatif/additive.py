@@ -89,7 +89,7 @@ class Sums:
         """The cheapest changed row with which the sum is as asked."""
         sign, made = float(asked.weights[0, 0]), self.view.evaluator.own[task.row].copy()
         costs = [part[task.row - self.first] + task.price for part in self.costs]
-        need = float(asked.needed(task.is_strict)[0] - sign * self._sum(task.row)[0])
+        need = float(asked.find_needs(task.is_strict)[0] - sign * self._sum(task.row)[0])
         most = int(limits.work / WORK_OF_PART)
         solved, relaxed = find_cheapest_sum(costs, self._gains(task.row, sign), need, task.incumbent, most)
         if self.is_thinned:

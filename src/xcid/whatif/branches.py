@@ -139,7 +139,7 @@ class Branches:
         own = np.array([one.own[task.row] for one in divided.cells], dtype=np.int64)
         cost = np.concatenate([np.zeros(0), *(part[line] for part in self.of_cells)]) + task.price
         cost[divided.start[:-1] + own] = 0.0
-        need = asked.needed(task.is_strict) - asked.weights @ self.tree.start
+        need = asked.find_needs(task.is_strict) - asked.weights @ self.tree.start
         solved = self.problems[key].solve(
             self.library, own, divided.own_left[task.row], cost, need, task.incumbent, limits
         )

@@ -239,11 +239,11 @@ def search_along(
     What is ``asked`` are k lines within a time limit.
     """
     both, (k, time_limit) = join_found([flips, likeliest]), asked
-    wanted = ways.wanted(evaluator, np.flatnonzero(evaluator.find_moved(both).any(axis=0)))
+    wanted = ways.find_wanted(evaluator, np.flatnonzero(evaluator.find_moved(both).any(axis=0)))
     is_against, proved = go_against(evaluator, both, wanted), np.zeros(len(evaluator.own))
     if not is_against.any():
         return wanted, flips, likeliest, proved
-    wanted = ways.wanted(evaluator)
+    wanted = ways.find_wanted(evaluator)
     along, taken = [flips], [likeliest[~is_against[len(flips.owner) :]]]
     is_open = _find_contrary_best(evaluator, flips, wanted)
     for rows, part in restrict(evaluator, wanted, np.unique(both.owner[is_against])):

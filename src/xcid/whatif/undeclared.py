@@ -201,7 +201,7 @@ class Ways:
         back = np.sign(np.nan_to_num(self.search_space.usual - own))
         return np.where(is_cited & (space.direction == 0) & ~self.search_space.fixed, back, found)
 
-    def wanted(self, evaluator: Evaluator, features: Any = None) -> Array:
+    def find_wanted(self, evaluator: Evaluator, features: Any = None) -> Array:
         """(n, f) the way that numbers, all or some, should go for each row: 1 up, -1 down, 0 where it is not known."""
         some = np.arange(len(self.search_space.step)) if features is None else features
         return _find_sides(evaluator.goal, evaluator.outputs, self.search_space.subject)[:, None] * self.of(some)
