@@ -22,10 +22,10 @@ NEAR = 1e-6  # relative to the largest output
 SUM_TOLERANCE = 0.02  # of probabilities, which add up to 1 as far as 8 bits tell
 
 
-def names_for(model: Any, background: Any, given: Sequence[str] | None = None) -> Sequence[str] | None:
+def names_for(model: Any, reference: Any, given: Sequence[str] | None = None) -> Sequence[str] | None:
     """What features are called: for a table without names, those that a scikit-learn model was fitted with."""
-    has_names = hasattr(type(background), "columns")
-    has_names |= isinstance(background, list | tuple) and len(background) > 0 and isinstance(background[0], Mapping)
+    has_names = hasattr(type(reference), "columns")
+    has_names |= isinstance(reference, list | tuple) and len(reference) > 0 and isinstance(reference[0], Mapping)
     return given if given is not None or has_names else getattr(model, "feature_names_in_", None)
 
 
