@@ -48,7 +48,7 @@ class Device:
     """Explain the decisions of a ``torch.nn.Module`` on the device that it lives on.
 
     Contributions are those of ``explainer(X, seed=seed)`` to 1e-5; importance is the plain d1 of the same samples, with
-    the noise that the explainer takes out, and without limits; samples are not kept. The module is asked in evaluation
+    the noise that the explainer takes out, and without limits; samples are not kept. The module is called in evaluation
     mode and in its own precision; everything else is in double precision.
 
     It takes ``rows`` at a time, and half of them where the device's memory does not suffice.
@@ -213,7 +213,7 @@ class _Task:
         except Exception as error:
             raise ModelError(f"the model failed: {type(error).__name__}: {error}") from error
         if not isinstance(answers, self.torch.Tensor) or len(answers) != len(rows):
-            raise ModelError("the module must answer with one tensor that has a line for every row")
+            raise ModelError("the module must return one tensor that has a line for every row")
         answers = answers.reshape(len(rows), -1).to(self.torch.float64)
         if self.are_logits:
             answers = answers.softmax(1)

@@ -156,8 +156,8 @@ class Walk:
             at = below
 
 
-FEWEST_ROWS = 8  # at a time, for which NumPy's form is faster than asking
-STEPS = 8  # of a tree and a row that take NumPy as long as the tree's own answers
+FEWEST_ROWS = 8  # at a time, for which NumPy's form is faster than calling the model
+STEPS = 8  # of a tree and a row that take NumPy as long as the tree's own predictions
 
 
 @dataclass(frozen=True, eq=False)  # without slots, so that the program is kept
@@ -181,12 +181,12 @@ class Trees:
 
     @cached_property
     def program(self) -> Program | None:
-        """The program, written when samples are first asked for; None where it is so large that asking is faster."""
+        """The program, written when samples first need it; None where it is so large that calls are faster."""
         return compiled(self.ensemble)
 
     @property
     def fewest_rows(self) -> int:
-        """Rows for which this is faster than asking."""
+        """Rows for which this is faster than calling the model."""
         if self.program is None:
             return sys.maxsize
         if loaded() is not None:
@@ -196,7 +196,7 @@ class Trees:
 
     @property
     def is_quick(self) -> bool:
-        """Whether many more samples are read in the time that the model would take to answer for some."""
+        """Whether many more samples are read in the time that the model would take to predict some."""
         return not self.ensemble.quickly and self.program is not None
 
     def planned(self, part: SeenPlan) -> Callable[[Array], Array] | None:
