@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -22,6 +23,11 @@ WITH = {  # rooms that are loaded on first use, each with those of them that it 
     "whatif": {"native"},
 }
 LATE = WITH.keys()
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+DRIFT = 0.03  # of a figure of the page: it changes with every commit, and python benchmarks/roads.py has the true one
+PARTS = PAGE.partition("## The path of a row")[0]
+FIGURES = re.findall(r"^\| (`[^|]+`) \| ([\d,]+) \| (\d+) \|", PARTS, re.MULTILINE)
+REACHED = re.findall(r"\| ([\d,]+) lines in (\d+) files \|$", PAGE, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +69,35 @@ def test_late_rooms_load_few_others(roads, modules):
         if name.startswith("xcid.") and room in WITH:
             found[room] |= find_rooms(roads.reach(modules, name, late=False)) & LATE - {room}
     assert found == WITH
+
+
+def find_files(names):
+    """The modules that a line of the page is about: packages end with a slash, and lie in xcid but for three."""
+    found = []
+    for name in names:
+        place = ROOT / "src" / name if name.startswith("xcid") else ROOT / "src" / "xcid" / name.rstrip("/")
+        found += [*place.rglob("*.py")] if place.is_dir() else [place.with_suffix(".py")]
+    return found
+
+
+@pytest.mark.parametrize(("names", "lines", "files"), FIGURES, ids=[names for names, *_ in FIGURES])
+def test_the_page_has_lines_and_files_of_each_room(roads, names, lines, files):
+    found = find_files(re.findall("`([^`]+)`", names))
+    assert len(found) == pytest.approx(int(files), rel=DRIFT)
+    assert sum(map(roads.count_lines, found)) == pytest.approx(int(lines.replace(",", "")), rel=DRIFT, abs=9)
+
+
+def test_the_page_has_all_rooms(modules):
+    rooms = [re.findall("`([^`]+)`", names) for names, *_ in FIGURES if not names.startswith("`xcid")]
+    named = {path for names in rooms for path in find_files(names)}
+    left = {name for name, path in modules.items() if path not in named and name.partition(".")[0] == "xcid"}
+    assert len(rooms) > 20
+    assert left == {"xcid", "xcid.__main__", "xcid.show"}  # doors, and a package whose parts are rooms
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_page_says_what_an_explainer_reaches(roads, modules, late):
+    lines, files = (float(one.replace(",", "")) for one in REACHED[late])
+    reached = roads.reach(modules, "xcid.explainer", late=late)
+    assert len(reached) == pytest.approx(files, rel=DRIFT)
+    assert sum(roads.count_lines(modules[name]) for name in reached) == pytest.approx(lines, rel=DRIFT)
