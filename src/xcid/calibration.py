@@ -234,7 +234,7 @@ def _mean_of(whole: E, name: str) -> E:
     centre = values.mean(axis=0, keepdims=True)
     error = values.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
     reach = special.stdtrit(max(n - 1, 1), 0.975) * error
-    mean = sources.follow_refits(replace(fields.over_rows(part), values=centre))
+    mean = directions.follow_refits(replace(fields.over_rows(part), values=centre))
     reach = np.hypot(reach, _reach_of_all(part, mean))
     is_level = np.array([bool(levels) for levels in part.details.levels])
     numbers = np.where(is_level, 0.0, part.data)

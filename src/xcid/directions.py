@@ -173,7 +173,14 @@ def _carry_sources(found: E, column: Integers) -> E:
     picked = fields.pick_output(found, column)
     if picked is None:
         return _without_sources(found)
-    return sources.widen(sources.follow_refits(replace(picked, p_computation=found.p_values)), found.limits)
+    return sources.widen(follow_refits(replace(picked, p_computation=found.p_values)), found.limits)
+
+
+def follow_refits(found: E) -> E:
+    """The same explanation with the standard deviations over trainings that follow from its refits, if it has any."""
+    if found.retrained is None:
+        return found
+    return replace(found, sd_training=sources.of_training(found.values, found.retrained))
 
 
 def _without_sources(explanation: E) -> E:

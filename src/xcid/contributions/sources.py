@@ -65,13 +65,6 @@ def of_training(value: Array, retrained: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(about_shown, retrained.var(axis=-1, ddof=1))))
 
 
-def follow_refits(found: E) -> E:
-    """The same explanation with the standard deviations over trainings that follow from its refits, if it has any."""
-    if found.retrained is None:
-        return found
-    return replace(found, sd_training=of_training(found.values, found.retrained))
-
-
 def widen(found: E, limits: str) -> E:
     """The same explanation with limits and p-values that allow for all sources up to one."""
     if limits == COMPUTATION:
