@@ -24,8 +24,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from coverage import CoverageData
-
 READ = """
 import pandas as pd, skops.io, xcid
 table = pd.read_csv("table.csv").drop(columns="y")
@@ -186,7 +184,9 @@ def describe_before(road: str) -> str:
 
 
 def trace(source: Path, command: list[str], model: str) -> list[str]:
-    """The files that have a function which a command runs."""
+    """The files that have a function which a command runs; the package ``coverage`` finds them."""
+    from coverage import CoverageData
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         settings = ["parallel = True", "concurrency = multiprocessing,thread", f"source = {source}"]

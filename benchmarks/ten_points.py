@@ -58,8 +58,8 @@ from xgboost import XGBClassifier
 
 import xcid
 from xcid._require import silence
+from xcid.whatif.choice import LIKE_REAL, measure_nearness
 from xcid.whatif.evaluator import Goal, goal_of
-from xcid.whatif.likeness import LIKE_REAL, measure_nearness
 from xcid.whatif.search_space import SearchSpace
 
 PAGE = Path(__file__).parents[1] / "docs" / "whatif.md"

@@ -86,7 +86,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
         FOREIGN + "TestTimeZones",
         "tests/cli/test_time_zones.py",
     ),
-    "answers that a model masks are no answers": (FOREIGN + "test_masked_answers_are_none",),
+    "predictions that a model masks are no predictions": (FOREIGN + "test_masked_answers_are_none",),
     # Models
     "a pickle with such a name is an error": (LOADED + "test_pickles_in_disguise_do_not_run[.skops]",),
     "it is refused for others": (VETTED + "TestOthersNeedTrust::test_a_function_that_would_run_commands",),

@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import xcid
+from xcid.whatif.choice import LIKE_REAL, UNLIKE, Dependence, measure_nearness
 from xcid.whatif.evaluator import goal_of
-from xcid.whatif.likeness import LIKE_REAL, UNLIKE, Dependence, measure_nearness
 from xcid.whatif.search_space import SearchSpace
 
 

@@ -230,10 +230,10 @@ def test_gains_are_distances_from_the_level():
     assert Within(1.0, 2.0).gain(outputs, outputs) == pytest.approx([-0.1, 0.3, -0.5])
 
 
-def test_classes_get_other_names_in_their_order_or_by_label():
+def test_classes_get_other_names_in_their_order_or_by_label(approved):
     assert renamed(["0", "1"], {1: "yes"}) == ("0", "yes")
     assert renamed(["0", "1"], ["no", "yes"]) == ("no", "yes")
-    with pytest.raises(InvalidParameter, match="which are not among the model's"):
+    with approved.raises(InvalidParameter):
         renamed(["0", "1"], {2: "maybe"})
 
 
@@ -267,3 +267,36 @@ def test_words_for_the_probability_of_a_class():
     assert Within(0.5, target="b").describe_goal(["a", "b"], "{:g}".format) == "probability of b at least 0.5"
     assert Within(0.5, target=1).describe_goal(["0", "1"], "{:g}".format) == "probability of class 1 at least 0.5"
     assert Threshold(0.5, "a").describe_side(CHANCES[0], ["a", "b"], "{:g}".format) == "the probability of a above 0.5"
+
+
+def test_a_tie_is_no_other_class():
+    tie, own = np.array([[0.5, 0.5]]), np.array([[0.7, 0.3]])
+    assert Flip().bind(["no", "yes"], own).gain(tie, own) < 0
+    assert log_odds(np.array([[0.4, 0.4, 0.2]]), np.array([0]), 0.1) < 0
+    assert log_odds(np.array([[4.0, 4.0, -2.0]]), np.array([0]), 0.0) < 0
+
+
+def test_a_level_itself_is_not_above_it():
+    outputs, names = np.array([[0.7, 0.3], [0.69, 0.31]]), ["no", "yes"]
+    assert Threshold(0.3).speaks_for(1, outputs, names).tolist() == [False, True]
+    assert Threshold(0.3).speaks_for(0, outputs, names).tolist() == [True, False]
+
+
+def test_a_probability_has_no_level_beyond_1():
+    with pytest.raises(InvalidParameter):
+        Threshold(1.5, soft=True).bind(["no", "yes"], np.array([[0.4, 0.6]]))
+
+
+def test_gains_of_an_interval_grow_with_what_lies_outside():
+    own, outputs = np.array([[5.0]] * 3), np.array([[5.5], [7.0], [1.0]])
+    assert Interval(half_width=1.0).bind(["output"], own).gain(outputs, own).tolist() == [-0.5, 1.0, 3.0]
+
+
+def test_words_of_a_level(approved):
+    approved(Threshold(2.5).describe(["output"], "{:g}".format))
+    approved(Threshold(0.25, soft=True).describe(["no", "yes"], "{:g}".format))
+
+
+def test_a_regression_has_no_classes_to_name(approved):
+    with approved.raises(InvalidParameter):
+        renamed(["output"], {"output": "price"})

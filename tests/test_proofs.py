@@ -31,7 +31,7 @@ from xcid.outcomes import Lower, Raise, Within
 from xcid.whatif import engine, search
 from xcid.whatif.evaluator import goal_of
 from xcid.whatif.search_space import SearchSpace
-from xcid.whatif.ways import Ways, find_contrary
+from xcid.whatif.undeclared import Ways, find_contrary
 
 pytestmark = pytest.mark.skipif(whole() is None, reason="trees are searched by the compiled library")
 N_ROWS = 160
@@ -108,7 +108,7 @@ def check_against_all_rows(explainer, X, target=None):
     folded = space.subject.features.fold(found.data)
     asked = SimpleNamespace(goal=goal, outputs=space.subject.predict(found.data), own=folded, table=found.data)
     ways = Ways(space)
-    usual = ways.wanted(asked, np.arange(folded.shape[1]))
+    usual = ways.find_wanted(asked, np.arange(folded.shape[1]))
     wanted = np.where(usual != 0, usual, ways.cite(asked))
     for at in range(len(found.data)):
         own = found.data[at : at + 1]

@@ -7,13 +7,15 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 import xcid
 from xcid import calibration, engines, frames
+from xcid.contributions.scale import get_contributions
 from xcid.engines import _frames
 from xcid.records import FEATURE_STATUSES, STATUSES, Array, Explanation, meaning
 from xcid.records import fields as declared_fields
-from xcid.records.fields import FEATURE, LOWER, NOISE, ROW, UPPER, P, first, list_fields, per
+from xcid.records.fields import AGAIN, FEATURE, LOWER, NOISE, OUTPUT, ROW, UPPER, P, first, list_fields, per, per_source
 from xcid_lab import baselines
 from xcid_torch import _rows
 
@@ -123,6 +125,60 @@ class TestANewEstimate:
         assert np.isnan(wide.data[:, 3]).all()
         assert wide.details.features[3:] == ((3,),)
         assert wide.details.levels[3:] == ((),)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Doubtful(xcid.Explanation):
+    """An explanation that other surroundings, which xcid does not know, told something about."""
+
+    elsewhere: Array | None = per_source(rows=np.mean, of="values", part=AGAIN, every="every_elsewhere")
+    every_elsewhere: Array | None = per_source(OUTPUT)
+    alarm: Array | None = per_source()
+
+
+@pytest.fixture(scope="module", params=[2, 3], ids=["two classes", "three classes"])
+def doubtful(request):
+    labels = np.digitize(TABLE[:, 0] + TABLE[:, 1], [0.0, 0.8][: request.param - 1])
+    model = RandomForestClassifier(5, random_state=0).fit(TABLE, labels)
+    settings = {"refits": xcid.refits(model, TABLE, labels, n=3), "limits": "training"}
+    found = xcid.Explainer(model, TABLE, generator=xcid.generators.Balanced(n=100), **settings)(TABLE[:5])
+    known = {each.name: getattr(found, each.name) for each in fields(found)}
+    every = np.random.default_rng(1).normal(size=(*found.values.shape, 3)) if request.param == 3 else None
+    return Doubtful(**known, elsewhere=found.values + 1, every_elsewhere=every, alarm=np.ones(found.values.shape))
+
+
+class TestANewSource:
+    """What another source of doubt told follows its numbers: it turns, is picked and is left out with them."""
+
+    def test_about_another_class(self, doubtful):
+        is_other = doubtful.about != "0"
+        turned = doubtful.towards("0")
+        every, old = doubtful.every_elsewhere, doubtful.elsewhere
+        due = np.where(is_other[:, None], -old, old) if every is None else every[:, :, 0]
+        assert is_other.any()
+        assert np.array_equal(turned.elsewhere, due)
+        assert np.array_equal(turned.alarm, doubtful.alarm)
+
+    def test_left_out_where_it_is_not_known_about_every_output(self, doubtful):
+        if doubtful.every_class is not None:
+            with pytest.warns(xcid.XcidWarning):
+                turned = replace(doubtful, every_elsewhere=None).towards("0")
+            lost = [each.name for each in list_fields(turned) if each.source and getattr(turned, each.name) is None]
+            assert {"elsewhere", "alarm", "retrained", "p_computation"} <= {*lost}
+            assert turned.limits == "computation"
+
+    def test_left_out_on_another_scale(self, doubtful):
+        with pytest.warns(xcid.XcidWarning):
+            found = doubtful.on("log_odds")
+        assert (found.elsewhere, found.alarm, found.sd_training) == (None, None, None)
+
+    def test_kept_by_another_question(self, doubtful):
+        assert {"elsewhere", "every_elsewhere", "alarm", "retrained", "p_computation"} <= {*get_contributions(doubtful)}
+
+    def test_averaged(self, doubtful):
+        mean = doubtful.aggregate()
+        assert np.allclose(mean.elsewhere, doubtful.elsewhere.mean(axis=0))
+        assert mean.alarm is None  # it does not say how rows become one
 
 
 class TestANewField:

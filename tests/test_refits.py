@@ -306,6 +306,15 @@ def test_every_printed_limit_says_what_it_allows_for(approved):
     approved(found)
 
 
+def test_another_question_keeps_reasons():
+    model = MODELS["logistic"][0].fit(X, TWO)
+    explainer = xcid.Explainer(model, X, refits=xcid.refits(model, X, TWO, n=4), limits="training")
+    found = explainer(X[:6])
+    again = explainer.answer(found, xcid.outcomes.ToClass("no"))
+    np.testing.assert_array_equal(again.p_computation, found.towards("no").p_computation)
+    assert again.reasons(3, against="yes").equals(found.reasons(3, against="yes"))
+
+
 def test_a_mean_has_the_spread_of_the_means_of_refits(case):
     model, models = case
     found = xcid.Explainer(model, X, refits=models, limits="training").contributions(X[:40])

@@ -11,7 +11,7 @@ import xcid
 from xcid.show import text
 from xcid.whatif.choice import DETOUR
 from xcid.whatif.search_space import SearchSpace
-from xcid.whatif.ways import Ways
+from xcid.whatif.undeclared import Ways
 
 TRUE = {"saved": 1, "owed": -1, "years": 1}
 

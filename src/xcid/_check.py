@@ -145,12 +145,12 @@ def shown_and_meant(names: Sequence[object], known: Iterable[str]) -> str:
     return shown(names) + next(filter(None, (meant(str(name), known) for name in names[:MOST_NAMES])), "")
 
 
-def differing(missing: Sequence[str], unknown: Sequence[str]) -> str:
+def describe_differences(missing: Sequence[str], unknown: Sequence[str]) -> str:
     """How the columns of a table differ from those that it should have.
 
     Examples
     --------
-    >>> differing(["income"], ["incme"]), differing(["age"], [])
+    >>> describe_differences(["income"], ["incme"]), describe_differences(["age"], [])
     ("missing ['income'], unknown ['incme'] (did you mean 'income'?)", "missing ['age']")
     """
     parts = [
@@ -185,7 +185,7 @@ def name_class(name: object) -> str:
     return f"class {shown}" if shown.lstrip("-").replace(".", "", 1).isdigit() else shown
 
 
-def said(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """The kind of a foreign exception and what it says, if it can say anything."""
     try:
         return f"{type(error).__name__}: {error}"
@@ -201,7 +201,7 @@ def telling(error: type[XcidError], what: str) -> Iterator[None]:
     except (XcidError, MemoryError):
         raise
     except Exception as caught:
-        raise error(f"{what}: {' '.join(said(caught).split()):.200}") from caught
+        raise error(f"{what}: {' '.join(describe_error(caught).split()):.200}") from caught
 
 
 def warn(message: str) -> None:
@@ -224,7 +224,7 @@ def silent(steps: Iterable[T], total: int) -> Iterable[T]:
     return steps
 
 
-def usual() -> Progress:
+def choose_progress() -> Progress:
     """A bar of tqdm in terminals and notebooks, where it is installed; nothing in scripts."""
     watched = "ipykernel" in sys.modules or (hasattr(sys, "ps1") and sys.stderr is not None and sys.stderr.isatty())
     if not watched:

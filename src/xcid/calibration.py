@@ -26,7 +26,6 @@ __all__ = ["Decided"]
 NORMAL_95 = 1.959964
 DRAWS = 400  # rankings that limits allow
 ENDLESS = 1e300  # an error of which nothing is known: any order is as likely
-MANY = "the predicted class"  # what an average is about whose rows are about several
 MOST_CELLS = 2**22  # of draws held at a time
 E = TypeVar("E", bound=Explanation)
 More: TypeAlias = Callable[[Integers, int], Explanation]
@@ -235,9 +234,7 @@ def _mean_of(whole: E, name: str) -> E:
     centre = values.mean(axis=0, keepdims=True)
     error = values.std(axis=0, ddof=1, keepdims=True) / np.sqrt(n) if n > 1 else np.zeros_like(centre)
     reach = special.stdtrit(max(n - 1, 1), 0.975) * error
-    mean = replace(fields.over_rows(part), values=centre)
-    if mean.retrained is not None:
-        mean = replace(mean, sd_training=sources.of_training(centre, mean.retrained))
+    mean = directions.follow_refits(replace(fields.over_rows(part), values=centre))
     reach = np.hypot(reach, _reach_of_all(part, mean))
     is_level = np.array([bool(levels) for levels in part.details.levels])
     numbers = np.where(is_level, 0.0, part.data)
@@ -246,13 +243,10 @@ def _mean_of(whole: E, name: str) -> E:
     for column in np.flatnonzero(is_level):
         codes, counts = np.unique(part.data[:, column], return_counts=True)
         middle[column] = codes[np.argmax(counts)]
-    same = np.all(part.feature_status == part.feature_status[:1], axis=0)
     return replace(
         mean,
         size=np.abs(values).mean(axis=0, keepdims=True),
-        about=np.array([part.about[0] if (part.about == part.about[0]).all() else MANY]),
         status=np.array(["ok" if np.all(whole.status == "ok") else "some_rows_lack_samples"]),
-        feature_status=np.where(same, part.feature_status[:1], "ok"),
         index=np.array([name]),
         data=middle[None],
         lower=centre - reach,

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from xcid import directions, frames
+from xcid import directions
 from xcid._kernels.permutations import NORMAL, Kind, RowValues, compare_means
 from xcid.contributions import sources
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.outcomes.classes import class_names
 from xcid.records import UNKNOWN, Array, Backend, Explanation, Flags, benjamini_hochberg, is_significant
 from xcid.records.fields import COMPUTATION
+from xcid.table import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +126,7 @@ class Comparison:
     def to_frame(self, backend: Literal["pyarrow"]) -> pa.Table: ...
     def to_frame(self, backend: Backend = "pandas") -> AnyFrame:
         """Give one line for each feature as a data frame of pandas, polars or pyarrow."""
-        return frames.frame_of(self.to_columns(), backend)
+        return frame_of(self.to_columns(), backend)
 
     def to_columns(self) -> dict[str, Any]:
         """The columns of :meth:`to_frame` as arrays by name."""

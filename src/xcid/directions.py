@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -43,9 +43,6 @@ NO_SOURCES = (
     "sampling alone; to keep it, choose the class by outcome=xcid.outcomes.ToClass(name), or the scale by scale=, when "
     "the rows are explained"
 )
-SOURCES = (
-    "sd_computation", "sd_reference", "sd_training", "p_computation", "retrained", "every_reference", "every_retrained"
-)  # fmt: skip
 
 
 def about_question(explanation: E, outcome: Outcome, exact: tuple[str, Array] | None = None) -> E:
@@ -171,27 +168,28 @@ def _again(explanation: E, column: Integers, name: str, exact: tuple[str, Array]
 
 def _carry_sources(found: E, column: Integers) -> E:
     """Exact contributions about other outputs, with what refits and other reference rows told about these."""
-    line, every, again = np.arange(len(found)), found.every_reference, found.every_retrained
     if found.sd_computation is None:
         return found
-    if (every is None) != (found.sd_reference is None) or (again is None) != (found.retrained is None):
+    picked = fields.pick_output(found, column)
+    if picked is None:
         return _without_sources(found)
-    own: dict[str, Any] = {"p_computation": found.p_values}
-    if every is not None:
-        own["sd_reference"] = every[line, :, column]
-    if again is not None:
-        own["retrained"] = again[line, :, column]
-        own["sd_training"] = sources.of_training(found.values, own["retrained"])
-    return sources.widen(replace(found, **own), found.limits)
+    return sources.widen(follow_refits(replace(picked, p_computation=found.p_values)), found.limits)
+
+
+def follow_refits(found: E) -> E:
+    """The same explanation with the standard deviations over trainings that follow from its refits, if it has any."""
+    if found.retrained is None:
+        return found
+    return replace(found, sd_training=sources.of_training(found.values, found.retrained))
 
 
 def _without_sources(explanation: E) -> E:
     """The same without what refits and other reference rows told, which was about other numbers."""
-    if explanation.sd_computation is None:
+    without = fields.without_sources(explanation)
+    if without is None:
         return explanation
     warn(NO_SOURCES)
-    nothing: Any = dict.fromkeys(SOURCES)
-    return replace(explanation, **nothing, limits=fields.COMPUTATION)
+    return replace(without, limits=fields.COMPUTATION)
 
 
 def _known(explanation: Explanation, column: Integers) -> tuple[str, Array] | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from xcid import answers, pipeline
-from xcid._check import Progress, as_int, log_notes, silent, telling, usual, warn
+from xcid import pipeline
+from xcid._check import Progress, as_int, choose_progress, log_notes, silent, telling, warn
 from xcid.calibration import Stop, choose_stop
 from xcid.cid.calibrated import ContributionsAlone
 from xcid.cid.generators.search import Generator
@@ -195,7 +195,7 @@ class Explainer:
         it has come: by default ``tqdm.tqdm``, if it is installed. The logger "xcid" tells it, too.
         """
         with telling(InvalidParameter, WORK):
-            setup, shown = self.setup, usual() if progress is None else progress
+            setup, shown = self.setup, choose_progress() if progress is None else progress
             explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"), apply, shown)
             named = replace(explanation, index=labels(X, len(explanation)))
             return Explanation.of(pipeline.checked(setup, named))
@@ -226,12 +226,16 @@ class Explainer:
 
         Classes that no perturbation reaches are left out, with a warning; the evaluations are the same for all.
         """
+        from xcid import answers
+
         kept = self.replace(one_sided=lambda reason: None)  # other questions may have a decision
         found = answers.explain_classes(self.setup, lambda: kept(X, seed=seed), as_int(seed, "seed"))
         return {name: Explanation.of(one) for name, one in found.items()}
 
     def answer(self, explanation: Explanation, outcome: Outcome, *, seed: int = 0) -> Explanation:
         """Answer another question about rows that were explained, by their kept samples; anew for another model."""
+        from xcid import answers
+
         with telling(InvalidParameter, WORK):
             setup = self.with_outcome(outcome).setup
             found = answers.answer(setup, explanation, as_int(seed, "seed"))
@@ -280,6 +284,8 @@ class Explainer:
         ``against`` is what :meth:`xcid.Explanation.reasons` work against: a class, whose least probability ``cut_off``
         is, or "higher" or "lower" for a number, whose least or largest output it is.
         """
+        from xcid import answers
+
         with telling(InvalidParameter, WORK):
             return answers.find_just_above(self.subject, X, against, cut_off, n)
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid._require import require
 from xcid.records import Array, Explanation, Flags, fields
-from xcid.table import Backend, require_backend
+from xcid.table import Backend, frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,14 +67,6 @@ def _predictions(explanation: Explanation) -> dict[str, Any]:
     top = outputs.argmax(axis=1)  # of a row that the model failed for it finds a NaN
     output = outputs[np.arange(len(top)), top]
     return {"predicted": np.where(np.isnan(output), "", names[top]), "output": output}
-
-
-def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
-    """Make a data frame of the given library from columns by name."""
-    require_backend(backend)
-    is_text = {name for name, column in columns.items() if isinstance(column, np.ndarray) and column.dtype.kind == "U"}
-    lists = {name: column.tolist() if name in is_text else column for name, column in columns.items()}
-    return nw.from_dict(lists, backend=backend).to_native()
 
 
 def to_shap(explanation: Explanation) -> Any:

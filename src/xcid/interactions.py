@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from xcid import frames, pipeline
+from xcid import pipeline
 from xcid._check import selection
 from xcid._faults import filled, isolated
 from xcid._kernels.arrays import blocks
@@ -34,6 +34,7 @@ from xcid.records import (
 )
 from xcid.records.fields import COLUMN, FEATURE, LOWER, ROW, UPPER, P, per
 from xcid.setup import Setup, is_one_sided, perturb_by_plan
+from xcid.table import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,7 +151,7 @@ class Interactions:
     def to_frame(self, backend: Backend = "pandas") -> AnyFrame:
         """Give one line for each row and pair, the strongest first, as a data frame of pandas, polars or pyarrow."""
         parts = [_lines(one) for one in self] or [_lines(self)]
-        return frames.frame_of({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, backend)
+        return frame_of({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, backend)
 
 
 def _lines(one: Interactions) -> dict[str, Any]:

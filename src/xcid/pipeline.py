@@ -18,7 +18,7 @@ from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
 from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Kept, Perturbations, Unsigned, fields
 from xcid.setup import Setup, is_one_sided, perturb, perturb_by_plan
-from xcid.table import FeatureSpace, flag_unseen, met
+from xcid.table import FeatureSpace, encode_unseen, flag_unseen
 
 Blocks: TypeAlias = list[Explanation | Failed]
 Apply: TypeAlias = Callable[[Callable[[Array], Blocks], list[Array]], Iterable[Blocks]]
@@ -87,7 +87,7 @@ def explain(
 
 def explain_table(setup: Setup, table: Any, seed: int, apply: Apply = map, progress: Progress = silent) -> Explanation:
     """Explain the rows of a table; the model decides about those that hold what the reference data do not."""
-    space, rows, unseen = met(setup.subject.space, table)
+    space, rows, unseen = encode_unseen(setup.subject.space, table)
     if not unseen.any():
         return explain(setup, rows, seed, apply, progress)
     roads = Roads.of(setup, space)
@@ -145,12 +145,12 @@ def _run(setup: Setup, rows: Array, outputs: Array, seed: int, chosen: Any, repl
         return _unperturbed(setup, rows, outputs, seed, exact)
     keys, run = setup.subject.space.keys(rows, seed, replicate), functools.partial(run_key, seed, replicate)
     parts, clouds = perturb_by_plan(setup, rows, keys, outputs, run)
-    measured = [_scored(setup, cloud) for cloud in clouds]
+    measured = [_measure_cloud(setup, cloud) for cloud in clouds]
     known = {name: fields.joined([each[name] for each in measured], parts) for name in measured[0]}
     cloud = Perturbations.concatenate(clouds, parts)
     known |= _sampled_contributions(setup, cloud, keys, outputs, run) if exact is None else exact
-    found = _recorded(setup, seed, cloud, outputs, known)
-    return _searched(setup, found, rows, keys, outputs, seed)
+    found = _record(setup, seed, cloud, outputs, known)
+    return _find_rare(setup, found, rows, keys, outputs, seed)
 
 
 def _exact_contributions(setup: Setup, rows: Array, outputs: Array) -> dict[str, Any] | None:
@@ -190,9 +190,9 @@ def _sampled_contributions(
     return {**found, "n_evaluations": spent}
 
 
-def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
+def _find_rare(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, outputs: Array, seed: int) -> Explanation:
     """Search further for the rows that hardly flip, and that have no feature which probabilities tell from chance."""
-    rare = np.flatnonzero((found.n_flips < FEWEST_FLIPS) & ~_told(found))
+    rare = np.flatnonzero((found.n_flips < FEWEST_FLIPS) & ~_have_effects(found))
     if setup.search is None or not rare.size:
         return found
     cloud = perturb(setup, setup.search(), rows[rare], keys[rare], outputs[rare])
@@ -210,7 +210,7 @@ def _searched(setup: Setup, found: Explanation, rows: Array, keys: Unsigned, out
     return replace(found, n_evaluations=spent)
 
 
-def _told(found: Explanation) -> Flags:
+def _have_effects(found: Explanation) -> Flags:
     """(n,) rows with a feature whose importance is not chance, or whose contribution where probabilities tell of it."""
     by_probability = found.details.outcome is not None and as_question(found.details.outcome).least is not None
     p_values = found.p_values if by_probability else found.importance_p_values
@@ -225,15 +225,15 @@ def score_cloud(
     setup: Setup, seed: int, cloud: Perturbations, outputs: Array, contributed: Mapping[str, Any]
 ) -> Explanation:
     """Score (n, s) samples, and record what was found beside the contributions that are known."""
-    return _recorded(setup, seed, cloud, outputs, {**_scored(setup, cloud), **contributed})
+    return _record(setup, seed, cloud, outputs, {**_measure_cloud(setup, cloud), **contributed})
 
 
-def _scored(setup: Setup, cloud: Perturbations) -> dict[str, Any]:
+def _measure_cloud(setup: Setup, cloud: Perturbations) -> dict[str, Any]:
     """The scores of a cloud by name; without what they lack."""
     return {name: part for name, part in setup.score(cloud)._asdict().items() if part is not None}
 
 
-def _recorded(setup: Setup, seed: int, cloud: Perturbations, outputs: Array, measured: dict[str, Any]) -> Explanation:
+def _record(setup: Setup, seed: int, cloud: Perturbations, outputs: Array, measured: dict[str, Any]) -> Explanation:
     spent = measured.pop("n_evaluations", cloud.n_evaluations)
     n_flips = np.sum(cloud.positive > 0.5, axis=1)
     status = flipless(cloud.status, n_flips, setup.outcome)
@@ -280,7 +280,7 @@ def flipless(status: Any, n_flips: Integers, outcome: Outcome) -> Any:
 def is_nothing(found: Explanation) -> bool:
     """Whether no row that the model can take has a flip, nor a significant feature."""
     is_known = not np.isin(found.status, UNKNOWN).all()
-    return is_known and not found.n_flips.any() and not _told(found).any()
+    return is_known and not found.n_flips.any() and not _have_effects(found).any()
 
 
 def checked(setup: Setup, explanation: Explanation) -> Explanation:

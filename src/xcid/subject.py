@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcid._check import LOG, said, telling, warn
+from xcid._check import LOG, describe_error, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.contributions.scale import measure_reference
 from xcid.errors import ModelError
@@ -112,7 +112,7 @@ class Subject:
     def of(
         cls,
         model: Any,
-        background: Any,
+        reference: Any,
         feature_names: Sequence[str] | None = None,
         kinds: Mapping[str, Kind] | None = None,
         constraints: Constraints | None = None,
@@ -123,8 +123,8 @@ class Subject:
         """Learn what the table holds, and try the model on it."""
         limits = Constraints() if constraints is None else constraints
         with telling(ModelError, f"this {type(model).__name__} cannot be called"):
-            names = names_for(model, background, feature_names)
-        space = FeatureSpace.of(background, names, kinds, limits, weights)
+            names = names_for(model, reference, feature_names)
+        space = FeatureSpace.of(reference, names, kinds, limits, weights)
         features, rules = Features.of(space, limits), limits.rules(space.columns, space.rows)
         standing, predict, known, seen = _tried(model, space, memory, naming)
         usual, exact = measure_reference(known, space), _exact(predict, space, features)
@@ -215,7 +215,7 @@ class Subject:
             predict = replace(self.predict.deciding(self.model, space), native=self.predict.native.with_room(room))
             return replace(called, predict=predict, exact=None if self.exact is None else self.exact.with_room(room))
         except Exception as error:  # of a type without room, or of a step that refuses
-            LOG.info("the model is called for rows that the reference data lack, since %s", said(error))
+            LOG.info("the model is called for rows that the reference data lack, since %s", describe_error(error))
             return called
 
     @property

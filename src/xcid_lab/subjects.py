@@ -89,14 +89,14 @@ class Timed:
     """A model's function that counts the processor's seconds inside it."""
 
     def __init__(self, predict: Callable[[Any], Any]) -> None:
-        self.ask, self.seconds = predict, 0.0  # under no name that an explainer would call instead
+        self.model_call, self.seconds = predict, 0.0  # under no name that an explainer would call instead
 
     def __call__(self, X: Any) -> Any:
-        """Ask the model."""
+        """Call the model."""
         start = time.process_time()
-        answers = self.ask(X)
+        outputs = self.model_call(X)
         self.seconds += time.process_time() - start
-        return answers
+        return outputs
 
 
 def cloud_of(n_rows: int, n_columns: int, seed: int = 0) -> Array:

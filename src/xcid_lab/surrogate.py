@@ -20,7 +20,7 @@ from xcid.contributions.sampled import full, measure_values, share_regression
 from xcid.records import Array, Density, Flags, Integers, Perturbations, Plan, Scores
 
 FEWEST_PAIRS = 50  # from which a surrogate is fitted
-PAIRS, ENDS = 4_096, 64  # samples by which the values of the surrogate itself are found: it is quickly asked
+PAIRS, ENDS = 4_096, 64  # samples by which the values of the surrogate itself are found: it is quickly called
 MOST_TRAINED = 2_000  # samples: the time of a fit grows with their third power
 PENALTY = 0.02
 CLIP = 4.0  # standard deviations beyond which numbers count as this far
@@ -125,9 +125,9 @@ class Folds(NamedTuple):
 
 
 def _folds(plan: Plan, large: Plan, count: int) -> Folds:
-    """Divide whole blocks of masks, or donors where blocks are few; surrogates know no donor that they are asked of.
+    """Divide whole blocks of masks, or donors where blocks are few; surrogates know no donor whose rows they predict.
 
-    Most background rows may be donors. A surrogate speaks otherwise of those that it knows: were it asked of them in
+    Most background rows may be donors. A surrogate predicts otherwise for those that it knows: did it predict them in
     the large plan, but not in the plan itself, the two would not cancel.
     """
     pairs, many = len(plan.masks), len(large.masks)

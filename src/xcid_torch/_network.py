@@ -1,4 +1,4 @@
-"""A network that is asked and given back as it was: evaluation mode, no gradients, its own device and precision.
+"""A network that is called and given back as it was: evaluation mode, no gradients, its own device and precision.
 
 Blocks of inputs that do not fit into memory are halved and tried again.
 """

@@ -66,7 +66,7 @@ def gathered(
 ) -> Explanation:
     """Put rows together; those with fewer features than others are filled up, and evidence is kept while it is small.
 
-    Where all rows failed, the model is asked about the reference, and its error is raised if it fails for that too.
+    Where all rows failed, the model is called with the reference, and its error is raised if it fails for that too.
     NotEnoughFlips is raised where no row has any.
     """
     done = [piece for piece in pieces if not isinstance(piece, Failed)]
@@ -171,7 +171,7 @@ def binary(cloud: Perturbations) -> Perturbations:
 
 
 class Distinct:
-    """Asks about equal (s, f) sources of parts once, and counts what it asks: with few parts there are few sources."""
+    """Evaluates equal (s, f) sources of parts once, and counts evaluations: with few parts there are few sources."""
 
     def __init__(self, ask: Callable[[Integers], Any]) -> None:
         self.ask, self.asked = ask, 0

@@ -47,7 +47,7 @@ class Device:
     """Explain the decisions of a ``torch.nn.Module`` on the device that it lives on.
 
     Contributions are those of ``explainer(X, seed=seed)`` to 1e-5; importance is the plain d1 of the same samples, with
-    the noise that the explainer takes out, and without limits; samples are not kept. The module is asked in evaluation
+    the noise that the explainer takes out, and without limits; samples are not kept. The module is called in evaluation
     mode and in its own precision; everything else is in double precision.
 
     It takes ``rows`` at a time, and half of them where the device's memory does not suffice.
@@ -153,7 +153,7 @@ class _Task:
         parts = planned.parts(_probe(setup, plan, subject.space.background[:1]), density)
         if left := len(plan.features) - sum(len(part.features) for part in parts):
             raise InvalidParameter(f"{left} features are too spread out for shared densities: call the explainer")
-        self.part = plan.once(("on", self.device, density), lambda plan: _Part(parts, self.send))
+        self.part = plan.once(("on", self.device, density), lambda plan: _SlotGroups(parts, self.send))
         self.shared = plan.once(("on", self.device), lambda plan: self.regression(subject.space.discrete))
         self.taken, self.new = self.send(plan.taken), self.send(plan.new).to(self.dtype)
         self.fixed, self.scale = self.send(sampled.find_fixed(plan)), how.scale
@@ -218,7 +218,7 @@ class _Task:
         except Exception as error:
             raise ModelError(f"the model failed: {type(error).__name__}: {error}") from error
         if not isinstance(answers, self.torch.Tensor) or len(answers) != len(rows):
-            raise ModelError("the module must answer with one tensor that has a line for every row")
+            raise ModelError("the module must return one tensor that has a line for every row")
         answers = answers.reshape(len(rows), -1).to(self.torch.float64)
         if self.are_logits:
             answers = answers.softmax(1)
@@ -229,10 +229,10 @@ class _Task:
         return answers
 
 
-class _Part:
+class _SlotGroups:
     """All parts of :mod:`xcid.cid.planned` in one, on the device: a dense product counts and smooths."""
 
-    def __init__(self, parts: list[planned.Part], send: Any) -> None:
+    def __init__(self, parts: list[planned.SlotGroup], send: Any) -> None:
         n_atoms = max(part.slots.atoms.shape[1] for part in parts)
         n_cells = max(len(part.slots.smoothing) for part in parts)
         features = np.concatenate([part.features for part in parts])

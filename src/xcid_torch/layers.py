@@ -137,8 +137,8 @@ class AblateLayer:
 class LayerExplainer:
     """Explains decisions of a network by the units of one of its layers.
 
-    The network is asked in evaluation mode, without gradients, on its own device and in its own precision, and is given
-    back as it was.
+    The network is called in evaluation mode, without gradients, on its own device and in its own precision, and is
+    given back as it was.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ class TextExplainer:
     background : sequence of str, optional
         Other texts, where the outputs are numbers: a flip is a move by 0.7 standard deviations of theirs.
     n : int, optional
-        Perturbations of a text; by default 1,000, and 3,000 for more than 20 parts. Equal ones are asked about once.
+        Perturbations of a text; by default 1,000, and 3,000 for more than 20 parts. Equal ones are evaluated once.
     outcome, answer, at_once, **settings
         As for :class:`ImageExplainer`.
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import xcid
+from xcid._kernels import arrays
 from xcid._kernels.random import run_key
-from xcid.cid import chance, planned
+from xcid.cid import planned
 from xcid.cid.calibrated import flips_alone, importance
 from xcid.cid.per_feature import PerFeature
 from xcid.densities import Kernel, Mixed
@@ -188,9 +189,9 @@ def test_pairs_that_are_blocks_need_no_sums(n_functions):
     rng = np.random.default_rng(n_functions)
     functions, alone = rng.normal(size=(3, n_functions, 40)), rng.normal(size=(3, 40, 4))
     residuals, own = rng.normal(size=(40, 6)), rng.normal(size=(3, 4, 6))
-    short = chance.of_pairs(functions, alone, residuals, own)
-    without = chance.block_sums(functions[:, : chance.TESTED], alone, 1)
-    for one, other in zip(short, chance.of_blocks(1, functions, without, residuals, own), strict=True):
+    short = arrays.redraw_pairs(functions, alone, residuals, own)
+    without = arrays.sum_blocks(functions[:, : arrays.TESTED], alone, 1)
+    for one, other in zip(short, arrays.redraw_blocks(1, functions, without, residuals, own), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcid.cid.densities.bandwidths import Each, Fixed, scott
+from xcid.cid.densities import product
+from xcid.cid.densities.bandwidths import SHAPES, Each, Fixed, scott
 from xcid.cid.distances import Overlap
-from xcid.densities import Discrete, Kernel, Mixed
+from xcid.densities import Discrete, Joint, Kernel, Mixed
+from xcid.errors import InvalidParameter
 
 KERNELS = ["gaussian", "epanechnikov", "exponential", "tophat", "triangular", "cosine"]
 SEPARATE = [  # each set is estimated by itself, in its own scale
@@ -139,3 +141,37 @@ def test_equal_constants_give_0(density):
 def test_different_constants_give_1(density, other):
     first = np.arange(10) < 5
     assert d1(density, np.where(first, 3.0, other), first, ~first) == 1
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_kernel_has_unit_mass(name):
+    grid = np.linspace(-SHAPES[name].reach, SHAPES[name].reach, 20_001)
+    assert SHAPES[name].pdf(grid).sum() * (grid[1] - grid[0]) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("width", [0.0, -1.0, np.inf, np.nan])
+def test_a_bandwidth_is_a_finite_number_above_0(width):
+    with pytest.raises(InvalidParameter):
+        Fixed(width)
+
+
+@pytest.mark.parametrize(("settings", "is_fine"), [((1, 2), True), ((0, 2), False), ((1, 1), False)])
+def test_a_joint_density_is_drawn_at_least_once_and_by_two_halves(settings, is_fine):
+    draws, repeats = settings
+    if is_fine:
+        assert Joint(draws=draws, repeats=repeats).draws == draws
+    else:
+        with pytest.raises(InvalidParameter):
+            Joint(draws=draws, repeats=repeats)
+
+
+def test_points_of_a_product_are_looked_at_in_parts(monkeypatch):
+    values = np.random.default_rng(4).normal(size=(40, 2))
+    positive = (values.sum(axis=1) > 0).astype(float)
+    made = values, positive, 1 - positive, np.zeros(2, dtype=bool)
+    whole = product.Product(Kernel())(*made)
+    monkeypatch.setattr(product, "MOST_PAIRS", 100)
+    parts = product.Product(Kernel())(*made)
+    assert np.allclose(parts.p, whole.p)
+    assert np.allclose(parts.q, whole.q)
+    assert 0.5 < Overlap()(whole.p, whole.q, whole.weights) < 1

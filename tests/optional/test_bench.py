@@ -90,7 +90,7 @@ class TestTolerances:
             ("peers/diabetes/logistic/LIME", 12),  # 60
             ("density/paper", 5),  # 18
             ("density/recommended", 200),  # 1,100
-            ("trees/diabetes/forest/xcid, asked", 1.5),  # 4 by NumPy, 20 compiled
+            ("trees/diabetes/forest/xcid, called", 1.5),  # 4 by NumPy, 20 compiled
             ("exact/diabetes/forest/TreeSHAP, interventional", 5),  # 30, compiled
         ],
     )

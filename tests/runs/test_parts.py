@@ -88,8 +88,8 @@ class TestTypes:
         assert found.check(space) is None
         found, space = rows_of(path, background, range(3, 20))
         said = "is not in the reference data; the model decides whether it can take it"
-        assert found.check(space).said() == f"row 17{line}: code 'nine' {said}"
-        assert found.check(space).redacted() == f"row 17{line}: a value of code {said}"
+        assert found.check(space).describe() == f"row 17{line}: code 'nine' {said}"
+        assert found.check(space).describe_redacted() == f"row 17{line}: a value of code {said}"
 
     def test_a_number_that_a_type_cannot_hold_is_named_by_its_place(self, background, tmp_path):
         small = background.assign(count=np.arange(20, dtype=np.int8))

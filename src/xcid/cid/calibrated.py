@@ -23,9 +23,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcid._kernels.arrays import blocks, ratio, same, student_quantile
+from xcid._kernels.arrays import (
+    blocks,
+    find_p_values,
+    measure_between,
+    ratio,
+    redraw_blocks,
+    redraw_pairs,
+    same,
+    student_quantile,
+)
 from xcid.cid import planned
-from xcid.cid.chance import between, of_blocks, of_pairs, p_values
 from xcid.cid.densities.mixed import Mixed
 from xcid.cid.per_feature import PerFeature
 from xcid.cid.planned import Design, Shared, is_wide, shared
@@ -134,7 +142,7 @@ def _ends(cloud: Perturbations, plan: Plan) -> tuple[Array, Array, Array, Array]
     return tuple(each)  # type: ignore[return-value]
 
 
-class _Found(NamedTuple):
+class _MeasuredHeights(NamedTuple):
     """What is found of the features of a design in some rows, in the unit of 4 m (1 - m) T."""
 
     heights: Array  # (k, 1 + g, n) of the row's own value and of cells
@@ -153,12 +161,12 @@ def _measure_design(made: Shared, at: int, cloud: Perturbations, is_moved: Flags
     coefficients = fit.solution.T @ apart
     residuals = apart - fit.columns @ coefficients
     own = coefficients[fit.owned[at]]
-    among = of_pairs if made.size == 1 else functools.partial(of_blocks, made.size)
+    among = redraw_pairs if made.size == 1 else functools.partial(redraw_blocks, made.size)
     chance = among(design.functions, fit.without[at], residuals, own)
     heights, joined = _heights(design, cloud.origin, (chance.sums + fit.joint[at] @ own) / pairs)
-    found = _Found(heights, joined, residuals * fit.inflation, own)
+    found = _MeasuredHeights(heights, joined, residuals * fit.inflation, own)
     size = np.abs(heights).sum(axis=1)
-    p = np.where(size > ROUNDING * scale, p_values(chance, ROUNDING * scale * np.sqrt(pairs)), 1.0)
+    p = np.where(size > ROUNDING * scale, find_p_values(chance, ROUNDING * scale * np.sqrt(pairs)), 1.0)
     bias = _bias(design, found) * np.sqrt(fit.widened[at] * chance.spread)
     error, freedom = _error(made, at, found, 4 * ratio(size * (1 - 2 * mean), scale), both)
     reach = student_quantile(np.array(freedom), (1 + CONFIDENCE) / 2) * error
@@ -179,7 +187,7 @@ def _heights(design: Design, rows: Array, sums: Array) -> tuple[Array, Array]:
     return np.concatenate([-half * apart, cells - (design.share + joined) * half], axis=1), joined
 
 
-def _bias(design: Design, found: _Found) -> Array:
+def _bias(design: Design, found: _MeasuredHeights) -> Array:
     """(k, n) the mean size of heights that are nothing but noise, of independent pairs."""
     squares, weights, pairs = found.noise**2, design.weights, len(found.noise)
     at, whole = (design.share + found.joined) / 2, squares.sum(axis=0)
@@ -189,7 +197,7 @@ def _bias(design: Design, found: _Found) -> Array:
     return result
 
 
-def _error(made: Shared, at: int, found: _Found, slope: Array, both: Array) -> tuple[Array, float]:
+def _error(made: Shared, at: int, found: _MeasuredHeights, slope: Array, both: Array) -> tuple[Array, float]:
     """(k, n) standard errors of the sum of heights, less (k, n) slopes times (p, n) means of pairs, and freedom."""
     design, fit, pairs = made.designs[at], made.fit, len(found.noise)
     signs = np.sign(found.heights)
@@ -203,7 +211,7 @@ def _error(made: Shared, at: int, found: _Found, slope: Array, both: Array) -> t
     starts = np.arange(0, pairs, made.size)
     sums = np.add.reduceat(pull, starts, axis=1)
     sums -= slope[:, None] * (np.add.reduceat(both, starts) / pairs)
-    return np.sqrt(between(sums)), 2 * (sums.shape[1] - 1) / 3
+    return np.sqrt(measure_between(sums)), 2 * (sums.shape[1] - 1) / 3
 
 
 def _correct_bias(size: Array, bias: Array) -> Array:

@@ -15,10 +15,8 @@ import numpy.typing as npt
 from xcid._check import require_callable
 from xcid._kernels.arrays import blocks, ratio, same
 from xcid.cid import planned
-from xcid.cid.densities.joint import Joint
 from xcid.cid.densities.kernel import Kernel
 from xcid.cid.densities.mixed import Discrete
-from xcid.cid.densities.product import Product
 from xcid.cid.distances import Distance, Overlap
 from xcid.errors import InvalidData
 from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations, Scores, plan_by_plan
@@ -129,6 +127,9 @@ def _of_column(one: Perturbations, column: int, density: Density) -> DensityPair
 
 def _joint(one: Perturbations, columns: tuple[int, ...], density: Density) -> DensityPair:
     """Give the two joint densities of some columns of a cloud of one row; constants have no part in it."""
+    from xcid.cid.densities.joint import Joint
+    from xcid.cid.densities.product import Product
+
     cells = one.cells(list(columns))[0]
     used = cells[(one.positive[0] > 0) | (one.negative[0] > 0)]
     varies = ~same(used, used[:1]).all(axis=0)

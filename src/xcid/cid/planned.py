@@ -13,9 +13,8 @@ from typing import NamedTuple, Protocol, cast
 import numpy as np
 from scipy import sparse
 
-from xcid._kernels.arrays import blocks, namespace, products, ratio, same
+from xcid._kernels.arrays import TESTED, blocks, namespace, products, ratio, same, sum_blocks
 from xcid._kernels.random import hadamard_order
-from xcid.cid.chance import TESTED, block_sums
 from xcid.cid.densities.mixed import Discrete, Slots, Slotted, smooth
 from xcid.cid.distances import Distance, Overlap
 from xcid.records import Array, Density, DensityPair, Flags, Integers, Perturbations, Plan
@@ -34,7 +33,7 @@ FEWEST = 12  # blocks whose differences tell of chance
 MOST_SIGNS = 2**14  # of a plan whose pairs are each a block
 
 
-class Part(NamedTuple):
+class SlotGroup(NamedTuple):
     """Features of a plan whose densities have slots of one kind."""
 
     features: Integers  # (k,) their positions among the plan's features
@@ -61,7 +60,7 @@ class Part(NamedTuple):
 
 
 class Counted(Protocol):
-    """What total variations are made from; see :class:`Part`."""
+    """What total variations are made from; see :class:`SlotGroup`."""
 
     @property
     def columns(self) -> Integers: ...
@@ -75,7 +74,7 @@ class Counted(Protocol):
     def masses(self, apart: Array) -> Array: ...
 
 
-def parts(cloud: Perturbations, density: Density) -> list[Part]:
+def parts(cloud: Perturbations, density: Density) -> list[SlotGroup]:
     """What a plan leaves to be computed once; empty where the density or the constraints want each row by itself."""
     plan = cloud.plan
     if plan is None or cloud.given is not None or not isinstance(density, Slotted):
@@ -83,7 +82,7 @@ def parts(cloud: Perturbations, density: Density) -> list[Part]:
     return plan.once(("evidence", density), lambda plan: _parts(plan, density, cloud.discrete))
 
 
-def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[Part]:
+def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[SlotGroup]:
     single = np.array([len(columns) == 1 for columns in plan.features])
     first = np.array([columns[0] for columns in plan.features])
     found = []
@@ -95,7 +94,7 @@ def _parts(plan: Plan, density: Slotted, discrete: Flags) -> list[Part]:
     return [part for part in found if part.features.size]
 
 
-def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Part:
+def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> SlotGroup:
     kept = np.flatnonzero(slots.covered)
     features, columns = features[kept], columns[kept]
     per_feature = {name: getattr(slots, name)[kept] for name in ("atoms", "first", "width", "covered")}
@@ -117,10 +116,10 @@ def _part(plan: Plan, features: Integers, columns: Integers, slots: Slots) -> Pa
     pooled[:, first:] = slots.smoothing @ pooled[:, first:]
     widths = np.ones((k, n_places, 1))
     widths[:, first:, 0] = np.where(slots.width > 0, slots.width, 1.0)[:, None]
-    return Part(features, columns, slots, counter, pooled, widths)
+    return SlotGroup(features, columns, slots, counter, pooled, widths)
 
 
-def distances(part: Part, cloud: Perturbations, distance: Distance) -> Array:
+def distances(part: SlotGroup, cloud: Perturbations, distance: Distance) -> Array:
     """(n, k) distances between the curves of C+ and C- of the features of a part."""
     result, positive = np.empty((len(cloud), len(part.features))), cloud.positive[:, : 2 * part.counter.shape[1]]
     for rows in blocks(len(cloud), MOST_CELLS // part.pooled.size):
@@ -154,7 +153,7 @@ def _masses(part: Counted, positive: Array) -> tuple[Array, Array]:
     return p, q
 
 
-def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair:
+def pair(part: SlotGroup, cloud: Perturbations, row: int, column: int) -> DensityPair:
     """The two densities of one column of one row."""
     whole, plan, at = part, cast(Plan, cloud.plan), int(np.flatnonzero(part.columns == column)[0])
     part = plan.once(("one of", id(part), at), lambda _: _only(whole, at))  # reports draw every feature of every row
@@ -165,7 +164,7 @@ def pair(part: Part, cloud: Perturbations, row: int, column: int) -> DensityPair
     return DensityPair(points, p, q, widths, is_atom)
 
 
-def _only(part: Part, at: int) -> Part:
+def _only(part: SlotGroup, at: int) -> SlotGroup:
     """One feature of a part."""
     one, n_places = slice(at, at + 1), part.pooled.shape[1]
     slots = part.slots._replace(**{n: getattr(part.slots, n)[one] for n in ("atoms", "first", "width", "covered")})
@@ -173,7 +172,7 @@ def _only(part: Part, at: int) -> Part:
     return part._replace(**arrays, slots=slots, counter=part.counter[n_places * at : n_places * (at + 1)])
 
 
-def _curves(part: Part, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
+def _curves(part: SlotGroup, positive: Array, origin: Array) -> tuple[Array, Array, Array]:
     """(k, n, 1 + g) densities of C+ and C-, and (k, 1, 1 + g) widths: the row's own value, other atoms, cells."""
     widths = part.widths.swapaxes(1, 2)
     p, q = (np.ascontiguousarray(side.swapaxes(1, 2)) for side in _masses(part, positive))
@@ -213,7 +212,7 @@ class Fit(NamedTuple):
     inflation: Array  # (p, 1) of residuals, for the freedom that the columns take
     owned: list[Integers]  # (k, r) the columns of each feature
     joint: list[Array]  # (k, 1 + t, r) sums over pairs of functions times own columns
-    without: list[Array]  # of own columns from which all others are taken out, as :mod:`xcid.cid.chance` wants them
+    without: list[Array]  # of own columns from which all others are taken out, as ``redraw_blocks`` wants them
     widened: list[Array]  # (k, 1) variance of the sums in cells with these columns, as a share of that without
 
 
@@ -225,7 +224,7 @@ class Shared(NamedTuple):
     size: int  # pairs of a block, whose signs are drawn together; 1 where there are few blocks
 
 
-def shared(plan: Plan, parts: list[Part]) -> Shared:
+def shared(plan: Plan, parts: list[SlotGroup]) -> Shared:
     """Make what all rows of a plan share."""
     designs, size = [one for part in parts if (one := _design(plan, part)).features.size], block_size(plan)
     return Shared(designs, _fit(plan, designs, size), size)
@@ -242,7 +241,7 @@ def is_wide(plan: Plan) -> bool:
     return block_size(plan) == 1 and plan.masks.size > MOST_SIGNS
 
 
-def _design(plan: Plan, part: Part) -> Design:
+def _design(plan: Plan, part: SlotGroup) -> Design:
     chosen = np.flatnonzero(plan.free[part.features])
     features, atoms, pairs = part.features[chosen], part.slots.atoms[chosen], len(plan.masks)
     weights = np.stack([_weights(part, int(feature)) for feature in chosen]) if chosen.size else np.empty((0, 1, pairs))
@@ -259,7 +258,7 @@ def _design(plan: Plan, part: Part) -> Design:
     return Design(features, part.columns[chosen], atoms, functions * signs, cells, share)
 
 
-def _weights(part: Part, feature: int) -> Array:
+def _weights(part: SlotGroup, feature: int) -> Array:
     """(g, p) the share of each donor's value at each atom and in each bin of smooth cells."""
     slots, donor = part.slots, np.arange(len(part.slots.place))
     place, share, n_atoms = slots.place[:, feature], slots.share[:, feature], slots.atoms.shape[1]
@@ -293,7 +292,7 @@ def _fit(plan: Plan, designs: list[Design], size: int) -> Fit:
     for design, at, one in zip(designs, owned, own, strict=True):
         solved = solution[:, at].transpose(1, 0, 2)
         alone = solved @ np.linalg.inv(inverse[at[:, :, None], at[:, None, :]])
-        without.append(alone if size == 1 else block_sums(design.functions[:, :TESTED], alone, size))
+        without.append(alone if size == 1 else sum_blocks(design.functions[:, :TESTED], alone, size))
         linear = design.weights - design.share / 2 * design.signs
         whole = linear - (linear @ columns) @ solution.T + (linear @ one.swapaxes(1, 2)) @ solved.swapaxes(1, 2)
         widened.append(ratio(np.sum(whole**2, axis=(1, 2)), np.sum(linear**2, axis=(1, 2)))[:, None])

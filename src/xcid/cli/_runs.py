@@ -37,11 +37,11 @@ class Recipe:
     def __call__(self) -> Explainer:
         return self.make(_work.read_reference(self.subject))
 
-    def make(self, background: Background) -> Explainer:
+    def make(self, reference: Background) -> Explainer:
         """Make the explainer for reference data that were read already."""
-        model = _work.get_model(self.subject, background, lambda note: None)
+        model = _work.get_model(self.subject, reference, lambda note: None)
         settings = _wanted.evidence_settings(self.reasons)
-        return _work.make_explainer(self.subject, model, background, self.cid, self.only, **settings)
+        return _work.make_explainer(self.subject, model, reference, self.cid, self.only, **settings)
 
 
 def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
@@ -83,19 +83,19 @@ def _prepare(
     files["text file"] = None if wanted is None else wanted.texts
     files_read = {what: fingerprint(path) for what, path in files.items() if path is not None}
     with verify_unchanged(files_read.values()):
-        background = _work.read_reference(subject)
-        _wanted.check_reasons(wanted, _work.output_names(subject, background))
-        job = Job(_work.find_rows(subject, background), options.chunk, options.workers)
-        for line in _work.reading_notes(subject, background, job.rows.source):
+        reference = _work.read_reference(subject)
+        _wanted.check_reasons(wanted, _work.output_names(subject, reference))
+        job = Job(_work.find_rows(subject, reference), options.chunk, options.workers)
+        for line in _work.reading_notes(subject, reference, job.rows.source):
             note(line)
-        unseen = None if folder.has_chunks else job.rows.check(background.space)
+        unseen = None if folder.has_chunks else job.rows.check(reference.space)
         if unseen is not None:
-            note(unseen.said())
-        model = subject.model or _train_once(subject, background, files_read["background"].sha256, folder, note)
+            note(unseen.describe())
+        model = subject.model or _train_once(subject, reference, files_read["background"].sha256, folder, note)
         trust = OWN_TYPES if subject.model is None else subject.trust
         files_read["model"] = files_read.get("model") or fingerprint(model)
         recipe = Recipe(replace(subject, model=model, trust=trust), options.cid, options.only, wanted)
-    manifest = describe(files_read, _describe_settings(options, background, job, suffix))
+    manifest = describe(files_read, _describe_settings(options, reference, job, suffix))
     folder.adopt(manifest)
     task = Task(
         recipe,
@@ -111,23 +111,23 @@ def _prepare(
 
     def try_out() -> None:
         with verify_unchanged(files_read.values()):
-            _try_out(recipe, background, reasons)
+            _try_out(recipe, reference, reasons)
 
     is_sure_to_end = options.time_limit is None  # else it might hang, and only a worker can be ended
     return job, task, files_read["data"], try_out if is_sure_to_end else lambda: None
 
 
-def _try_out(recipe: Recipe, background: Background, reasons: Reasons | None) -> None:
+def _try_out(recipe: Recipe, reference: Background, reasons: Reasons | None) -> None:
     """Make the explainer: it fails here rather than in every worker."""
     with _subjects.try_model(recipe.subject) as call:
-        call(background.features)
-        made = recipe.make(background).subject
+        call(reference.features)
+        made = recipe.make(reference).subject
         _wanted.check_reasons(recipe.reasons, made.output_names)
         if reasons is not None:
             reasons.check(made.features.names, made.output_names)
 
 
-def _describe_settings(options: argparse.Namespace, background: Background, job: Job, suffix: str) -> dict[str, Any]:
+def _describe_settings(options: argparse.Namespace, reference: Background, job: Job, suffix: str) -> dict[str, Any]:
     """What was typed, in the words of a manifest."""
     subject, wanted = options.subject, options.reasons
     settings: dict[str, Any] = {name: getattr(subject, name) for name in ("seed", "target", "weights", "train")}
@@ -139,7 +139,7 @@ def _describe_settings(options: argparse.Namespace, background: Background, job:
     if wanted is not None:
         settings |= {"reasons": wanted.k, "against": wanted.against}
         settings |= {} if wanted.just_above is None else {"just_above": wanted.just_above}
-    roles = background.layout.roles
+    roles = reference.layout.roles
     more = {"id": subject.id, "drop": roles.drop, "dates": roles.dates, "class_names": subject.class_names}
     return settings | {name: list(one) if isinstance(one, tuple) else one for name, one in more.items() if one}
 
@@ -152,19 +152,19 @@ def _describe_positions(positions: Sequence[int]) -> list[int] | str:
 
 
 def _train_once(
-    subject: _subjects.SubjectOptions, background: Background, sha256: str, folder: Folder, note: Callable[[str], None]
+    subject: _subjects.SubjectOptions, reference: Background, sha256: str, folder: Folder, note: Callable[[str], None]
 ) -> Path:
     """Train a model once and keep it in the folder: all workers, and those who resume the run, have the same one."""
     from xcid.io import models
     from xcid.io.writers import replacing
 
-    roles = background.layout.roles
+    roles = reference.layout.roles
     chosen = (roles.drop, roles.dates)
     known = (sha256, subject.target, subject.train, subject.seed, *(chosen if any(chosen) else ()))
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
     if not path.exists():
         io = models.import_library(models.LOADERS[".skops"])
-        model = _work.get_model(subject, background, note)
+        model = _work.get_model(subject, reference, note)
         with replacing(path) as temporary:
             io.dump(model, temporary)
     return path

@@ -28,7 +28,7 @@ def read_inputs(
     subject: SubjectOptions,
     note: Callable[[str], None],
     most: int | None = None,
-    check: Callable[[Background], None] = lambda background: None,
+    check: Callable[[Background], None] = lambda reference: None,
     describe: Callable[[Unseen], str] | None = None,
 ) -> tuple[Any, Background, Rows]:
     """Read the tables, refuse rows that cannot be explained, and get the model.
@@ -39,19 +39,19 @@ def read_inputs(
     from xcid.io.rows import Unseen
 
     with try_model(subject) as call:
-        background = read_reference(subject)
-        check(background)
-        found = find_rows(subject, background, most)
-        for line in reading_notes(subject, background, found.source):
+        reference = read_reference(subject)
+        check(reference)
+        found = find_rows(subject, reference, most)
+        for line in reading_notes(subject, reference, found.source):
             note(line)
-        unseen = found.check(background.space)
-        call(background.features)
-        model = get_model(subject, background, note)
+        unseen = found.check(reference.space)
+        call(reference.features)
+        model = get_model(subject, reference, note)
     if unseen is not None:
-        note((describe or Unseen.said)(unseen))
+        note((describe or Unseen.describe)(unseen))
     if subject.rows is None and len(found) < found.source.n_rows:
         note(f"taking {len(found):,} of {found.source.n_rows:,} rows, drawn at random; use --rows : for all")
-    return model, background, found
+    return model, reference, found
 
 
 def read_reference(subject: SubjectOptions) -> Background:
@@ -62,19 +62,19 @@ def read_reference(subject: SubjectOptions) -> Background:
     return read(subject.reference, subject.roles)
 
 
-def reading_notes(subject: SubjectOptions, background: Background, data: Source | None = None) -> Iterator[str]:
+def reading_notes(subject: SubjectOptions, reference: Background, data: Source | None = None) -> Iterator[str]:
     """What a user should know of how the tables were read."""
     from xcid.io.readers import note_writing, of_dates
 
     if subject.drop:
         yield f"left out of the features: {', '.join(subject.drop)}"
-    yield from background.notes
+    yield from reference.notes
     if subject.data is not None and data is not None:
         yield from note_writing(data)
-        yield from of_dates(data, background.writings)
+        yield from of_dates(data, reference.writings)
 
 
-def output_names(subject: SubjectOptions, background: Background) -> tuple[str, ...]:
+def output_names(subject: SubjectOptions, reference: Background) -> tuple[str, ...]:
     """What a model that is trained on the reference data will predict: its classes, or one name for a number.
 
     Nothing is known of a model in a file.
@@ -86,42 +86,42 @@ def output_names(subject: SubjectOptions, background: Background) -> tuple[str, 
     from xcid.io import tables, training
     from xcid.outcomes.classes import renamed
 
-    target = tables.column_of(background.table, subject.lesson[0])
+    target = tables.column_of(reference.table, subject.lesson[0])
     if not training.is_classes(target):
         return ("output",)
     names = tuple(map(str, unique(training.labels(target)).tolist()))
     return names if subject.class_names is None else renamed(names, subject.class_names)
 
 
-def find_rows(subject: SubjectOptions, background: Background, most: int | None = None) -> Rows:
+def find_rows(subject: SubjectOptions, reference: Background, most: int | None = None) -> Rows:
     """Find the rows to explain, or where none are typed a sample of them; they are read when they are needed."""
     from xcid.io.rows import Rows
 
-    source = background.opened(subject.data)
+    source = reference.opened(subject.data)
     positions: Sequence[int] = range(source.n_rows)
     if subject.rows is not None:
-        positions = find_positions(subject, background, source.n_rows)
+        positions = find_positions(subject, reference, source.n_rows)
     elif most is not None and most < source.n_rows:
         from numpy.random import default_rng
 
         positions = tuple(sorted(default_rng(subject.seed).permutation(source.n_rows)[:most].tolist()))
-    return Rows(source, background.layout, positions)
+    return Rows(source, reference.layout, positions)
 
 
-def get_model(subject: SubjectOptions, background: Background, note: Callable[[str], None]) -> Any:
+def get_model(subject: SubjectOptions, reference: Background, note: Callable[[str], None]) -> Any:
     """Load the model, or train one on the reference data; note how well it does, and what it should not have learnt."""
     from xcid.io import suspects, training
 
     if subject.model is not None:
-        return load_model(subject, background.table)
-    trained = training.train(background.table, *subject.lesson)
+        return load_model(subject, reference.table)
+    trained = training.train(reference.table, *subject.lesson)
     note(trained.description)
-    if judgement := training.judged(trained.model, background.table, *subject.lesson):
+    if judgement := training.judged(trained.model, reference.table, *subject.lesson):
         note(judgement)
     if subject.data is None:
         known = "the rows to explain are among those that it was trained on"
         note(f"{known}, where a model is more confident than elsewhere")
-    for warning in suspects.notes(background.table, subject.lesson[0], subject.id):
+    for warning in suspects.notes(reference.table, subject.lesson[0], subject.id):
         note(warning)
     return trained.model
 
@@ -140,7 +140,7 @@ def load_model(subject: SubjectOptions, table: Any) -> Any:
 def make_explainer(
     subject: SubjectOptions,
     model: Any,
-    background: Background,
+    reference: Background,
     cid: CidOptions | None = None,
     only: str | None = None,
     above: tuple[Any, float] | None = None,
@@ -150,24 +150,24 @@ def make_explainer(
 
     ``above`` are an outcome and its cut-off: only reference rows just above that are compared with.
     """
-    known: dict[str, Any] = {"weights": background.weights, **naming_of(subject, model)}
+    known: dict[str, Any] = {"weights": reference.weights, **naming_of(subject, model)}
     if cid is not None:
         from xcid.method import CID
 
-        return CID(model, background.features, **asdict(cid), **known, **settings)
+        return CID(model, reference.features, **asdict(cid), **known, **settings)
     from xcid.explainer import Explainer
 
-    explainer = Explainer(model, background.features, **known, **settings)
+    explainer = Explainer(model, reference.features, **known, **settings)
     if above is not None:
         from xcid.models.refits import take_rows
 
-        rows = explainer.just_above(background.features, *above)
-        known |= {} if background.weights is None else {"weights": take_rows(background.weights, rows)}
-        explainer = Explainer(model, take_rows(background.features, rows), **known, **settings)
+        rows = explainer.just_above(reference.features, *above)
+        known |= {} if reference.weights is None else {"weights": take_rows(reference.weights, rows)}
+        explainer = Explainer(model, take_rows(reference.features, rows), **known, **settings)
     return explainer if only is None else explainer.without_importance()
 
 
-def train_again(subject: SubjectOptions, model: Any, background: Background, n_refits: int) -> list[Any]:
+def train_again(subject: SubjectOptions, model: Any, reference: Background, n_refits: int) -> list[Any]:
     """Train a model again so often, on samples of the reference data."""
     from xcid._check import silent
     from xcid.io import tables, training
@@ -175,8 +175,15 @@ def train_again(subject: SubjectOptions, model: Any, background: Background, n_r
 
     if not n_refits:
         return []
-    target = training.labels(tables.column_of(background.table, subject.lesson[0]))
-    return refits(model, background.features, target, n_refits, seed=subject.seed, progress=silent)
+    target = training.labels(tables.column_of(reference.table, subject.lesson[0]))
+    return refits(model, reference.features, target, n_refits, seed=subject.seed, progress=silent)
+
+
+def list_refits(subject: Subject, models: list[Any]) -> tuple[Subject, ...]:
+    """The same table before each model that was trained again."""
+    from xcid.uncertainty import refit
+
+    return refit(subject, models) if models else ()
 
 
 def limit_settings(limits: str | None, refits: list[Any]) -> dict[str, Any]:
@@ -184,7 +191,7 @@ def limit_settings(limits: str | None, refits: list[Any]) -> dict[str, Any]:
     return {name: given for name, given in (("refits", refits), ("limits", limits)) if given}
 
 
-def make_subject(subject: SubjectOptions, model: Any, background: Background, constraints: Constraints) -> Subject:
+def make_subject(subject: SubjectOptions, model: Any, reference: Background, constraints: Constraints) -> Subject:
     """Make the subject of a search for changes that obey constraints, which needs no explainer."""
     from xcid._check import telling
     from xcid.errors import InvalidParameter
@@ -195,9 +202,7 @@ def make_subject(subject: SubjectOptions, model: Any, background: Background, co
     named = naming_of(subject, model)
     naming = Naming(named["class_names"], named.get("target"))
     with telling(InvalidParameter, SETTINGS):
-        return Subject.of(
-            model, background.features, constraints=constraints, weights=background.weights, naming=naming
-        )
+        return Subject.of(model, reference.features, constraints=constraints, weights=reference.weights, naming=naming)
 
 
 def explain_pieces(
@@ -262,12 +267,12 @@ class RowSearch:
 
     def __call__(self, frame: Any, index: Any) -> tuple[Counterfactuals, Subject]:
         """Counterfactuals of some rows, and the subject that knows all their cells."""
-        from xcid.table import met
+        from xcid.table import encode_unseen
         from xcid.whatif.engine import find_counterfactuals
         from xcid.whatif.record import FAILED
         from xcid.whatif.undeclared import find_suspects
 
-        space, cells, unseen = met(self.subject.space, frame)
+        space, cells, unseen = encode_unseen(self.subject.space, frame)
         subject, *refits = (one.with_room(space) if unseen.any() else one for one in (self.subject, *self.refits))
         asked = index, self.target, self.k, self.seed
         found = find_counterfactuals(subject, self.outcome, cells, *asked, refits=tuple(refits))

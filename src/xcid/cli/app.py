@@ -85,14 +85,14 @@ def _open_table(options: argparse.Namespace) -> Session:
     from xcid.app.session import TITLE
     from xcid.errors import InvalidData
     from xcid.io import tables
-    from xcid.table import met
+    from xcid.table import encode_unseen
 
     subject, notes = options.subject, list[str]()
     model, background, rows = _work.read_inputs(subject, notes.append)
     if len(rows) > MOST_ROWS:
         notes.append(f"the first {MOST_ROWS:,} of {len(rows):,} rows can be picked; --rows chooses others")
     first = next(rows.chunks(MOST_ROWS))
-    usual = np.flatnonzero(~met(background.space, first.frame).unseen).tolist()
+    usual = np.flatnonzero(~encode_unseen(background.space, first.frame).unseen).tolist()
     if len(usual) < len(first.names):
         notes.append("rows that hold what the reference data do not have cannot be picked")
     if not usual:

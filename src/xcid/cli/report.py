@@ -58,7 +58,6 @@ def run(options: argparse.Namespace) -> None:
     from xcid.io.rows import Unseen
     from xcid.show.report import report
     from xcid.show.report.letter import read_words, write_letters
-    from xcid.uncertainty import refit
 
     subject, line = options.subject, Progress("rows", options.quiet)
     read = subject.reference, subject.data, subject.model, options.rules.rules
@@ -66,7 +65,10 @@ def run(options: argparse.Namespace) -> None:
     words = None if options.letter is None else read_words(options.letter)
     reasons, constraints = None if options.reasons is None else options.reasons.read(), options.rules.read()
     notes = [options.rules.describe()] if any(options.rules) and not options.redact else []  # rules may quote cells
-    describe, check = Unseen.redacted if options.redact else Unseen.said, partial(_check, options, constraints)
+    describe, check = (
+        Unseen.describe_redacted if options.redact else Unseen.describe,
+        partial(_check, options, constraints),
+    )
     model, background, rows = _work.read_inputs(subject, notes.append, ROWS_OF_A_SAMPLE, check, describe)
     for note in notes:
         line.note(note)
@@ -79,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
     if any(options.rules) or compared:  # the search alone obeys them: what may not change still decides
         searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
-    again = refit(searched, refits)
+    again = _work.list_refits(searched, refits)
     search = _work.RowSearch(searched, explainer.setup.outcome, target, WAYS, subject.seed, again)
     frames = deque[Any](maxlen=1)
     work = explainer, rows, subject.seed, ROWS_AT_A_TIME, options.workers, line

@@ -54,7 +54,6 @@ def run(options: argparse.Namespace) -> None:
     """Search some rows at a time, so that any number of them fits into memory; a group is searched as a whole."""
     from xcid.io import writers
     from xcid.setup import bind_outcome, usual_outcome
-    from xcid.uncertainty import refit
 
     subject, line = options.subject, Progress("rows", options.quiet)
     if options.out is not None:
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
     outcome, k = bind_outcome(usual_outcome(searched), searched), options.actions or options.k
-    refits = refit(searched, _work.train_again(subject, model, background, options.refits))
+    refits = _work.list_refits(searched, _work.train_again(subject, model, background, options.refits))
     search = _work.RowSearch(searched, outcome, target, k, subject.seed, refits)
     if options.actions is None:
         _search_rows(options, search, rows, line)
@@ -159,11 +158,11 @@ def _search_group(options: argparse.Namespace, search: _work.RowSearch, rows: Ro
 
     from xcid.errors import InvalidData
     from xcid.show.text import list_actions
-    from xcid.table import met
+    from xcid.table import encode_unseen
     from xcid.whatif.actions import find_actions
     from xcid.whatif.undeclared import count_unchangeable, word_unchangeable
 
-    parts = [met(search.subject.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
+    parts = [encode_unseen(search.subject.space, chunk.frame) for chunk in rows.chunks(ROWS_OF_A_CHUNK)]
     cells = np.concatenate([part.rows[~part.unseen] for part in parts])
     if len(cells) < len(rows):
         left_out = f"{len(rows) - len(cells):,} of these rows are left out"

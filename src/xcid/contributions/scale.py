@@ -242,8 +242,8 @@ def get_contributions(explanation: Explanation) -> dict[str, Any]:
     if explanation.base_values is None:
         return {}
     told = ("base_values", "about", "against", "every_class", "exact", "scale", "limits", "estimand")
-    names = [*fields.parts_of(explanation, "values").values(), *told]
-    return {name: getattr(explanation, name) for name in names}
+    declared = [each.name for each in fields.list_fields(explanation) if each.of == "values" or each.source]
+    return {name: getattr(explanation, name) for name in (*declared, *told)}
 
 
 def measure_reference(known: Array, space: FeatureSpace) -> dict[str, Any]:

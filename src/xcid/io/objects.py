@@ -10,10 +10,10 @@ from typing import Any
 
 from xcid._check import shown
 from xcid.errors import InvalidFile
-from xcid.frames import frame_of
 from xcid.io import tables
 from xcid.io.sources import Columns, Lines, Source, text
 from xcid.io.tables import ENCODING, check_text, find_repeated, short
+from xcid.table import frame_of
 
 CELL = 16  # bytes of one that is missing: a place in a list, and one in a data frame
 

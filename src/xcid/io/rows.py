@@ -11,12 +11,11 @@ import numpy as np
 
 from xcid._check import MOST_SHOWN
 from xcid.errors import InvalidData, InvalidFile
-from xcid.frames import frame_of
 from xcid.io import sources, tables
 from xcid.io.cells import fit_columns
 from xcid.io.sources import Columns, Layout, Pieces, Source
 from xcid.io.tables import naming
-from xcid.table import FeatureSpace, first_unseen, met
+from xcid.table import FeatureSpace, encode_unseen, frame_of
 from xcid.table.columns import is_missing
 
 
@@ -44,12 +43,12 @@ class Unseen(NamedTuple):
     column: str
     level: Any  # None where the cell is missing
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """A note that shows the cell."""
         what = f"a missing {self.column}" if self.level is None else f"{self.column} {self.level!r:.{MOST_SHOWN}}"
         return self._note(self.named, what)
 
-    def redacted(self) -> str:
+    def describe_redacted(self) -> str:
         """A note that shows neither the cell nor the name of the row."""
         return self._note(self.place, f"a value of {self.column}")
 
@@ -99,11 +98,13 @@ class Rows:
         n_unseen, first = 0, None
         for chunk in self.chunks(sources.ROWS_AT_ONCE):
             try:
-                found = met(space, chunk.frame, str(self.source.path))
+                found = encode_unseen(space, chunk.frame, str(self.source.path))
             except InvalidData as error:
                 raise self._find_refused(space, chunk) or error from error
             n_unseen += int(found.unseen.sum())
             if first is None and found.unseen.any():
+                from xcid.table.unseen import first_unseen
+
                 at = int(found.unseen.argmax())
                 place, name = chunk.positions[at], None if self.layout.roles.id is None else chunk.names[at]
                 first = self.source.place(place), self.source.place(place, name), *first_unseen(space, found)
@@ -168,7 +169,7 @@ class Rows:
         """The first row that is refused by itself, with its place in the file in place of its place in the chunk."""
         for at, position in enumerate(chunk.positions):
             try:
-                met(space, tables.part(chunk.frame, [at]), str(self.source.path))
+                encode_unseen(space, tables.part(chunk.frame, [at]), str(self.source.path))
             except InvalidData as error:
                 return error.at(self.source.place(position))
         return None

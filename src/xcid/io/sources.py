@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._check import differing, meant, shown
+from xcid._check import describe_differences, meant, shown
 from xcid.errors import InvalidData
 from xcid.io import dates, tables
 from xcid.io.dates import Writing
@@ -92,7 +92,7 @@ class Layout:
         if missed or extra:
             raise InvalidData(
                 f"{path} has {len(found)} columns and the reference data have {len(self.columns)}: "
-                f"{differing(missed, extra)}; --target, --id and --drop leave columns out"
+                f"{describe_differences(missed, extra)}; --target, --id and --drop leave columns out"
             )
 
     def parser(self, name: str) -> Callable[[str], Any]:

@@ -25,7 +25,7 @@ class Curves:
     """Outputs as ever more features are masked or kept, best first.
 
     The output is the probability of the class that is predicted for the row; for a regression it is minus the distance
-    from the row's own output, in standard deviations of the background's outputs.
+    from the row's own output, in standard deviations of the outputs of the reference data.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def masking_curves(
     model: Any,
     X: Any,
     scores: Any,
-    background: Any,
+    reference: Any,
     *,
     masking: Masking = mean,
     seed: int = 0,
@@ -63,17 +63,17 @@ def masking_curves(
     scores : (n, d), or Explanation
         Scores are taken as they are: the highest comes first. Of an explanation it is what supports the prediction of
         each row most: contributions are about one class, whichever is predicted.
-    background : table
+    reference : table
         What masked features take their values from.
     masking : Masking
-        By default the background's mean; see :mod:`xcid.metrics.maskings`.
+        By default the mean of the reference data; see :mod:`xcid.metrics.maskings`.
     seed : int
         For maskings that draw.
     weights : (N,) array, list or series, optional
-        Of the rows of the background, as for :class:`xcid.Explainer`.
+        Of the rows of the reference data, as for :class:`xcid.Explainer`.
     """
     require_callable(masking, "masking", "xcid.metrics.mean")
-    subject = Subject.of(model, background, weights=weights)
+    subject = Subject.of(model, reference, weights=weights)
     space = subject.space
     rows = space.encode(X)
     ranked = checked(scores, rows.shape)
@@ -105,25 +105,25 @@ class Settings(TypedDict, total=False):
 
 
 def comprehensiveness(
-    model: Any, X: Any, scores: Any, background: Any, *, reduce: Reduce = np.mean, **settings: Unpack[Settings]
+    model: Any, X: Any, scores: Any, reference: Any, *, reduce: Reduce = np.mean, **settings: Unpack[Settings]
 ) -> Array:
     """(n,) fall of the output when the best 0, 1, ..., d features are masked: high where scores are faithful.
 
     ``reduce=numpy.mean`` divides by d + 1 and stays in [-1, 1] for probabilities; ``numpy.sum`` is the plain sum. The
     other parameters are those of :func:`masking_curves`.
     """
-    curves = masking_curves(model, X, scores, background, **settings)
+    curves = masking_curves(model, X, scores, reference, **settings)
     return reduce(curves.full[:, None] - curves.masked, axis=1)
 
 
 def sufficiency(
-    model: Any, X: Any, scores: Any, background: Any, *, reduce: Reduce = np.mean, **settings: Unpack[Settings]
+    model: Any, X: Any, scores: Any, reference: Any, *, reduce: Reduce = np.mean, **settings: Unpack[Settings]
 ) -> Array:
     """(n,) fall of the output when only the best 0, 1, ..., d features are kept: low where scores are faithful.
 
     The parameters are those of :func:`comprehensiveness`.
     """
-    curves = masking_curves(model, X, scores, background, **settings)
+    curves = masking_curves(model, X, scores, reference, **settings)
     return reduce(curves.full[:, None] - curves.kept, axis=1)
 
 

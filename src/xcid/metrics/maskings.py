@@ -30,7 +30,7 @@ class Centre:
     """One typical value for each feature; the commonest level for categories.
 
     A column whose type holds whole numbers alone takes the rounded value. The paper masks with the mean itself: for
-    that, give such columns as floats, in the rows and in the background.
+    that, give such columns as floats, in the rows and in the reference data.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ median = Centre(np.nanmedian)
 
 @dataclass(frozen=True, slots=True)
 class JointRows:
-    """Background rows: all masked features take their values from one of them.
+    """Reference rows: all masked features take their values from one of them.
 
     Parameters
     ----------
     count : int
-        Rows, spread evenly over the background: the same for all rows and stages.
+        Rows, spread evenly over the reference data: the same for all rows and stages.
     """
 
     count: int = 50
@@ -121,11 +121,11 @@ class SimilarRows:
         return np.where(kept[:, :, None, :], rows[:, None, None, :], shuffled[chosen])
 
 
-def _by_likeness(row: Array, kept: Flags, background: Array, discrete: Flags, scale: Array) -> Integers:
-    """(l, N) positions of the background rows in each stage, from the nearest in the kept features on."""
-    apart = np.abs(background - row) / scale
+def _by_likeness(row: Array, kept: Flags, reference: Array, discrete: Flags, scale: Array) -> Integers:
+    """(l, N) positions of the reference rows in each stage, from the nearest in the kept features on."""
+    apart = np.abs(reference - row) / scale
     apart = np.where(discrete, apart > 0, apart)
-    both, one = np.isnan(background) & np.isnan(row), np.isnan(background) != np.isnan(row)
+    both, one = np.isnan(reference) & np.isnan(row), np.isnan(reference) != np.isnan(row)
     apart = np.where(both, 0.0, np.where(one, 1.0, apart))
     distance = kept.astype(np.float64) @ apart.T
     return np.argsort(distance, axis=1, kind="stable")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcid._check import LOG, said, telling, warn
+from xcid._check import LOG, describe_error, telling, warn
 from xcid._kernels.arrays import thinned
 from xcid.errors import ModelError, XcidError
 from xcid.models.libraries import ADAPTERS, Adapted, is_instance
@@ -125,7 +125,7 @@ def _read(model: Any, predict: Predictor, space: FeatureSpace) -> Native | None:
         native = read(model, space.names, predict.decode, coded)
         return native if native is not None and agrees(native, predict, space) else None
     except Exception as error:
-        LOG.info("the model is called, since it cannot be read from inside: %s", said(error))
+        LOG.info("the model is called, since it cannot be read from inside: %s", describe_error(error))
         return None
 
 
@@ -223,7 +223,9 @@ def _raw(call: Callable[[Any], Any], table: Any, n_rows: int) -> Cells:
     except XcidError:
         raise
     except (Exception, SystemExit) as error:  # a model that ends the process is a failing model
-        raise ModelError(f"the model failed on {n_rows} row{'' if n_rows == 1 else 's'}: {said(error)}") from error
+        raise ModelError(
+            f"the model failed on {n_rows} row{'' if n_rows == 1 else 's'}: {describe_error(error)}"
+        ) from error
     if n_masked:
         raise ModelError(f"the model masked {n_masked} of its outputs for {n_rows} rows: every one must be a value")
     if predictions.ndim not in (1, 2) or predictions.shape[0] != n_rows:
@@ -248,13 +250,13 @@ def is_near(found: Array, known: Array, precision: float) -> bool:
     return bool(np.all(gap <= max(NEAR, 100 * precision) * most))
 
 
-def preflight(predict: Callable[[Array], Array], background: Array, n_outputs: int, precision: float) -> None:
+def preflight(predict: Callable[[Array], Array], reference: Array, n_outputs: int, precision: float) -> None:
     """Warn about a model whose output for a row changes from call to call or with the rows beside it.
 
     Where the model fails there is nothing to compare, and the error comes with a call in earnest. ``precision`` is the
     machine precision of its outputs: a network in single precision may differ by some units of it.
     """
-    rows, tolerance = background[:TRIED], max(NEAR, 100 * precision)
+    rows, tolerance = reference[:TRIED], max(NEAR, 100 * precision)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a model says of these few rows it says again of others
         first, again = (_predict_or_nan(predict, rows, n_outputs) for _ in range(2))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import Progress, as_int, require_callable, said, telling, usual
+from xcid._check import Progress, as_int, choose_progress, describe_error, require_callable, telling
 from xcid._require import require
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.records import Integers
@@ -87,7 +87,7 @@ def refits(
             raise InvalidData(f"{name} has {_length(part)} rows, and y has {len(labels)}")
     _check_trains(model)
     samples = _samples(model, X, labels, n, rng, groups, split)
-    steps = (usual() if progress is None else progress)(samples, total=n)
+    steps = (choose_progress() if progress is None else progress)(samples, total=n)
     made = [_train(model, X, y, rows, weights, seed=int(rng.integers(2**31))) for rows in steps]
     if len(made) < n:
         raise InvalidParameter(f"split gives {len(made)} samples, and n={n} refits need as many")
@@ -175,8 +175,9 @@ def _train(model: Any, X: Any, y: Any, rows: Integers, weights: Any, *, seed: in
         return fresh.fit(take_rows(X, rows), take_rows(y, rows), **more)
     except Exception as error:
         raise ModelError(
-            f"a refit on {len(rows)} rows failed: {' '.join(said(error).split()):.200}; refits call fit(X, y) and "
-            "nothing else: where the training needs more, train the models yourself and give them as refits="
+            f"a refit on {len(rows)} rows failed: {' '.join(describe_error(error).split()):.200}; refits call "
+            "fit(X, y) and nothing else: where the training needs more, train the models yourself and give them as "
+            "refits="
         ) from error
 
 

@@ -52,10 +52,10 @@ class Naming(NamedTuple):
 USUAL_NAMING = Naming()
 
 
-def names_for(model: Any, background: Any, given: Sequence[str] | None = None) -> Sequence[str] | None:
+def names_for(model: Any, reference: Any, given: Sequence[str] | None = None) -> Sequence[str] | None:
     """What features are called: for a table without names, those that a scikit-learn model was fitted with."""
-    has_names = hasattr(type(background), "columns")
-    has_names |= isinstance(background, list | tuple) and len(background) > 0 and isinstance(background[0], Mapping)
+    has_names = hasattr(type(reference), "columns")
+    has_names |= isinstance(reference, list | tuple) and len(reference) > 0 and isinstance(reference[0], Mapping)
     return given if given is not None or has_names else getattr(model, "feature_names_in_", None)
 
 

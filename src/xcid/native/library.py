@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from xcid._check import LOG, said
+from xcid._check import LOG, describe_error
 from xcid.errors import MissingDependency
 from xcid.native.planned import Sets
 from xcid.native.program import Program
@@ -104,14 +104,14 @@ def _load() -> Any | None:
                 return declared(ctypes.CDLL(str(path)))
             LOG.info("%s is not used: it is not what its name says, or others can write to it", path)
         except (OSError, AttributeError) as error:  # of another system, or not of these sources
-            LOG.info("%s is not used: %s", path, said(error))
+            LOG.info("%s is not used: %s", path, describe_error(error))
     try:
         path = next(filter(_is_intact, sorted(folder().glob(f"{edition()}*.so"))), None) or build()
         if not _is_intact(path):
             raise MissingDependency(f"others can write to {path.parent}, or to what is in it")
         return declared(ctypes.CDLL(str(path)))
     except (MissingDependency, OSError, RuntimeError, AttributeError, subprocess.SubprocessError) as error:
-        LOG.info("trees are read by NumPy, since the compiled form cannot be had: %s", said(error))
+        LOG.info("trees are read by NumPy, since the compiled form cannot be had: %s", describe_error(error))
         return None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from scipy.special import expit, softmax
 
-from xcid.native.seen import Chain, Kind, Look, Part, Room, Seen, attributes
+from xcid.native.seen import Chain, Kind, Look, Room, Seen, SeenPlan, attributes
 from xcid.records import Array, Plan
 
 Outputs: TypeAlias = Callable[[Array], Array]
@@ -136,7 +136,7 @@ class Linear:
         """Rows for which this is faster than calling the model."""
         return 1
 
-    def planned(self, part: Part) -> Callable[[Array], Array]:
+    def planned(self, part: SeenPlan) -> Callable[[Array], Array]:
         """From (n, m) cells to the outputs of all samples of a plan."""
         lent = np.where(part.taken, part.new, 0.0) @ self.weights + self.start  # (s, k)
         kept = (~part.taken).T.astype(np.float64)  # (m, s)

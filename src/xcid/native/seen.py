@@ -97,7 +97,7 @@ class Room(NamedTuple):
         return self.new if function is self.own else function
 
 
-class Part(NamedTuple):
+class SeenPlan(NamedTuple):
     """A plan as a model sees it: (s, m) what samples take from elsewhere, and whether they do."""
 
     new: Array
@@ -143,9 +143,9 @@ class Seen:
         """Numbers that are made of these, each of one of the ``columns``."""
         return Seen(self.source[columns], self.table, Chain((self.cells, change)))
 
-    def part(self, plan: Plan) -> Part:
+    def part(self, plan: Plan) -> SeenPlan:
         """A plan of the rows' columns, seen in this way."""
-        return Part(self.counted(plan.new), plan.taken[:, self.owners(plan.features)])
+        return SeenPlan(self.counted(plan.new), plan.taken[:, self.owners(plan.features)])
 
     def counted(self, rows: Array) -> Array:
         """(n, m) the numbers that the model computes with; an error where they are not as many as expected."""

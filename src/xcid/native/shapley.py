@@ -31,7 +31,7 @@ DEEPEST = 63  # levels of trees that the compiled form goes down
 Players: TypeAlias = Sequence[Sequence[int]]
 
 
-class Scale(NamedTuple):
+class LinkScale(NamedTuple):
     """How (k,) sums become the (q,) numbers in which a model adds up: by a (k, q) matrix, from a (q,) start."""
 
     name: str
@@ -39,27 +39,27 @@ class Scale(NamedTuple):
     start: Array
 
 
-def scale_of(link: Any, n_sums: int) -> Scale | None:
+def scale_of(link: Any, n_sums: int) -> LinkScale | None:
     """The scale on which a model adds up; None where there is none, as with outputs that are exponentials of sums."""
     same, zeros = np.eye(n_sums), np.zeros(n_sums)
     if not isinstance(link, partial):
         if link is doubled:
-            return Scale(LOG_ODDS, 2 * same, zeros)
+            return LinkScale(LOG_ODDS, 2 * same, zeros)
         if SCALES.get(link) == MARGINS and n_sums == 2:
-            return Scale(LOG_ODDS, np.array([[-1.0], [1.0]]), np.zeros(1))
-        return Scale(SCALES[link], same, zeros) if link in SCALES else None
+            return LinkScale(LOG_ODDS, np.array([[-1.0], [1.0]]), np.zeros(1))
+        return LinkScale(SCALES[link], same, zeros) if link in SCALES else None
     if link.func is averaged:
-        return Scale(NUMBER if n_sums == 1 else PROBABILITY, same / link.args[0], zeros)
+        return LinkScale(NUMBER if n_sums == 1 else PROBABILITY, same / link.args[0], zeros)
     if link.func is averaged_pair:
-        return Scale(PROBABILITY, np.array([[-1.0, 1.0]]) / link.args[0], np.array([1.0, 0.0]))
+        return LinkScale(PROBABILITY, np.array([[-1.0, 1.0]]) / link.args[0], np.array([1.0, 0.0]))
     if link.func is boosters.steep:
-        return Scale(LOG_ODDS, link.args[0] * same, zeros)
+        return LinkScale(LOG_ODDS, link.args[0] * same, zeros)
     found = scale_of(link.args[1], n_sums) if link.func is boosters.scaled else None
     return None if found is None else found._replace(matrix=link.args[0] * found.matrix)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Part:
+class Summand:
     """One model that adds up, and the reference rows that it is explained by.
 
     What is prepared is made once, when it is first needed, and kept apart from the record, as long as that is in use.
@@ -95,7 +95,7 @@ class Part:
         work = int((walk.left == np.arange(len(walk.left))).sum()) * len(self.background)
         return work <= (MOST_PLAIN_WORK if whole() is None or depth > DEEPEST else MOST_WORK)
 
-    def with_room(self, room: Room) -> Part:
+    def with_room(self, room: Room) -> Summand:
         """The same for rows of more levels; what is prepared of the reference rows serves both."""
         found = replace(self, seen=self.seen.with_room(room))
         with _LOCK:
@@ -129,7 +129,7 @@ class Part:
 
 
 _LOCK = RLock()
-_MADE: WeakKeyDictionary[Part, Any] = WeakKeyDictionary()
+_MADE: WeakKeyDictionary[Summand, Any] = WeakKeyDictionary()
 
 
 class Added:
@@ -173,7 +173,7 @@ class Exact:
     scale : str
         What values add up on: "log_odds" of the second of two classes, "margins" of several, "probability" of each
         class, or "number".
-    parts : tuple of Part
+    parts : tuple of Summand
         The models whose sums are added up.
     matrices : tuple of (k, q) arrays
         How the sums of each become numbers on the scale.
@@ -182,7 +182,7 @@ class Exact:
     """
 
     scale: str
-    parts: tuple[Part, ...]
+    parts: tuple[Summand, ...]
     matrices: tuple[Array, ...]
     start: Array
 
@@ -194,7 +194,7 @@ class Exact:
         """
         shares = np.ones(len(background)) if weights is None else np.asarray(weights, dtype=np.float64)
         features = tuple(tuple(map(int, columns)) for columns in players)
-        found = _parts(native, background, shares / shares.sum(), features)
+        found = _list_summands(native, background, shares / shares.sum(), features)
         if not found or any(one.scale.name != found[0].scale.name for one in found):
             return None
         if not all(one.part.is_feasible() for one in found):
@@ -219,13 +219,15 @@ class Exact:
         return sum((part.pairs(rows) @ matrix for part, matrix in pairs), np.zeros(1))
 
 
-class _Found(NamedTuple):
+class _WeightedSummand(NamedTuple):
     share: float
-    part: Part
-    scale: Scale
+    part: Summand
+    scale: LinkScale
 
 
-def _parts(native: Any, background: Array, shares: Array, features: tuple[tuple[int, ...], ...]) -> list[_Found]:
+def _list_summands(
+    native: Any, background: Array, shares: Array, features: tuple[tuple[int, ...], ...]
+) -> list[_WeightedSummand]:
     """The models that one is made of; none where it does not add up."""
     if isinstance(native, Alone) and isinstance(native.core, Trees | Linear):
         core = native.core
@@ -233,14 +235,14 @@ def _parts(native: Any, background: Array, shares: Array, features: tuple[tuple[
             (core.link, len(core.start)) if isinstance(core, Linear) else (core.ensemble.link, len(core.ensemble.base))
         )
         scale = scale_of(link, n_sums)
-        part = Part(native.seen, core, background, shares, features)
-        return [] if scale is None else [_Found(1.0, part, scale)]
+        part = Summand(native.seen, core, background, shares, features)
+        return [] if scale is None else [_WeightedSummand(1.0, part, scale)]
     combine = native.combine if isinstance(native, Combined) else None
     if not isinstance(combine, partial) or combine.func is not models.averaged:
         return []
-    found = list[_Found]()
+    found = list[_WeightedSummand]()
     for weight, model in zip(combine.args[0], native.models, strict=True):
-        inner = _parts(model, background, shares, features)
+        inner = _list_summands(model, background, shares, features)
         if not inner or inner[0].scale.name not in (PROBABILITY, NUMBER):
             return []
         found += [one._replace(share=one.share * weight / sum(combine.args[0])) for one in inner]

@@ -15,7 +15,7 @@ from xcid.native.ensemble import Ensemble, Tree
 from xcid.native.library import loaded, runner
 from xcid.native.planned import sets, sums
 from xcid.native.program import Program, compiled
-from xcid.native.seen import Part
+from xcid.native.seen import SeenPlan
 from xcid.records import Array, Flags, Integers
 
 MOST_SETS, MOST_LEVELS = 2**13, 2**16
@@ -156,10 +156,10 @@ class Walk:
             at = below
 
 
-FEWEST_ROWS = 8  # at a time, for which NumPy's form is faster than asking
+FEWEST_ROWS = 8  # at a time, for which NumPy's form is faster than calling the model
 LARGE = 2**18  # nodes whose program takes so long to write that it is not written for fewer rows
 ROWS_OF_LARGE = 16  # of a plan
-STEPS = 8  # of a tree and a row that take NumPy as long as the tree's own answers
+STEPS = 8  # of a tree and a row that take NumPy as long as the tree's own predictions
 
 
 @dataclass(frozen=True, eq=False)  # without slots, so that the program is kept
@@ -183,12 +183,12 @@ class Trees:
 
     @cached_property
     def program(self) -> Program | None:
-        """The program, written when samples are first asked for; None where it is so large that asking is faster."""
+        """The program, written when samples first need it; None where it is so large that calls are faster."""
         return compiled(self.ensemble)
 
     @property
     def fewest_rows(self) -> int:
-        """Rows for which this is faster than asking, and worth writing the program."""
+        """Rows for which this is faster than calling the model, and worth writing the program."""
         if self.is_large and (loaded() is None or "program" not in vars(self)):
             return sys.maxsize if loaded() is None else ROWS_OF_LARGE
         if self.program is None:
@@ -200,7 +200,7 @@ class Trees:
 
     @property
     def is_quick(self) -> bool:
-        """Whether many more samples are read in the time that the model would take to answer for some."""
+        """Whether many more samples are read in the time that the model would take to predict some."""
         return not (self.ensemble.quickly or self.is_large) and self.program is not None
 
     @property
@@ -208,7 +208,7 @@ class Trees:
         """Whether its program takes a second or two to write, which some hundred rows win back."""
         return len(self.walk.feature) > LARGE
 
-    def planned(self, part: Part) -> Callable[[Array], Array] | None:
+    def planned(self, part: SeenPlan) -> Callable[[Array], Array] | None:
         """From (n, m) cells to the outputs of all samples of a plan; None where its sets take too much memory."""
         new, width, program = self.ensemble.rounded(part.new), part.new.shape[1], self.program
         if program is None:

@@ -19,11 +19,12 @@ from xcid.errors import InvalidParameter
 from xcid.records import fields
 from xcid.records.arrays import Array, Details, Flags, Integers, Texts, benjamini_hochberg, is_significant
 from xcid.records.cloud import Perturbations
-from xcid.records.fields import COLUMN, COMPUTATION, FEATURE, LOWER, OUTPUT, REFERENCE, ROW, UPPER, P, first, per
+from xcid.records.fields import COLUMN, FEATURE, LOWER, OUTPUT, REFIT, ROW, UPPER, P, first, per, per_source, same_or
 from xcid.records.status import UNKNOWN, Failure, meaning
 
 E = TypeVar("E", bound="Explanation")
 D1 = "d1"  # the scale of values that are distances and do not add up
+MANY = "the predicted class"  # what an average is about whose rows are about several
 
 
 def with_details(explanation: E, **changes: Any) -> E:
@@ -123,7 +124,7 @@ class Explanation:
     )
     status: Texts = per(ROW, dtype=np.str_, line="status", runs=first, rows=first, wide=True)
     feature_status: Texts = per(
-        ROW, FEATURE, dtype=np.str_, line="feature_status", runs=first, rows=first, absent="constant"
+        ROW, FEATURE, dtype=np.str_, line="feature_status", runs=first, rows=same_or("ok"), absent="constant"
     )
     n_evaluations: Integers = per(
         ROW, dtype=np.int64, unknown=0, line="n_evaluations", runs=np.sum, rows=np.sum, wide=True
@@ -149,11 +150,11 @@ class Explanation:
         ROW, unknown=np.nan, line="base_value", runs=first, rows=np.mean, wide=True, default=None
     )
     exact: Flags | None = per(ROW, dtype=np.bool_, unknown=False, line="exact", runs=first, rows=np.all, default=None)
-    about: Texts = per(ROW, dtype=np.str_, line="about", runs=first, rows=first, wide=True, default=None)
+    about: Texts = per(ROW, dtype=np.str_, line="about", runs=first, rows=same_or(MANY), wide=True, default=None)
     against: Texts | None = per(ROW, dtype=np.str_, line="against", runs=first, rows=first, default=None)
     every_class: Array | None = per(ROW, FEATURE, OUTPUT, unknown=np.nan, runs=first, default=None)
-    every_reference: Array | None = per(ROW, FEATURE, OUTPUT, unknown=np.nan, default=None)
-    every_retrained: Array | None = per(ROW, FEATURE, OUTPUT, fields.REFIT, unknown=np.nan, default=None)
+    every_reference: Array | None = per_source(OUTPUT)
+    every_retrained: Array | None = per_source(OUTPUT, REFIT)
     importance_lower: Array | None = per(
         ROW, FEATURE, unknown=np.nan, line="importance_lower", of="importance", part=LOWER, default=None
     )
@@ -167,26 +168,20 @@ class Explanation:
         ROW, FEATURE, unknown=np.nan, line="flips_alone", runs=np.mean, rows=np.mean, wide=True, default=None
     )
     spread: Array | None = per(ROW, FEATURE, unknown=0.0, line="spread", of="values", part=fields.NOISE, default=None)
-    sd_computation: Array | None = per(
-        ROW, FEATURE, unknown=np.nan, line="sd_computation", rows=np.mean, of="values", part=COMPUTATION, default=None
+    sd_computation: Array | None = per_source(line="sd_computation", rows=np.mean, of="values", part=fields.COMPUTATION)
+    sd_reference: Array | None = per_source(
+        line="sd_reference", rows=np.mean, of="values", part=fields.REFERENCE, every="every_reference"
     )
-    sd_reference: Array | None = per(
-        ROW, FEATURE, unknown=np.nan, line="sd_reference", rows=np.mean, of="values", part=REFERENCE, default=None
-    )
-    sd_training: Array | None = per(
-        ROW, FEATURE, unknown=np.nan, line="sd_training", of="values", part=fields.TRAINING, default=None
-    )
-    p_computation: Array | None = per(ROW, FEATURE, unknown=1.0, default=None)
-    retrained: Array | None = per(
-        ROW, FEATURE, fields.REFIT, unknown=np.nan, rows=np.mean, of="values", part=fields.AGAIN, default=None
-    )
+    sd_training: Array | None = per_source(line="sd_training", of="values", part=fields.TRAINING)
+    p_computation: Array | None = per(ROW, FEATURE, unknown=1.0, source=True, default=None)
+    retrained: Array | None = per_source(REFIT, rows=np.mean, of="values", part=fields.AGAIN, every="every_retrained")
     size: Array | None = per(ROW, FEATURE, unknown=0.0, line="size", default=None)
     share_significant: Array | None = per(ROW, FEATURE, unknown=0.0, line="share_significant", default=None)
     n_rows: Integers | None = per(ROW, dtype=np.int64, unknown=0, default=None)
     cloud: Perturbations | None = per(ROW, dtype=Perturbations, runs=first, default=None)
     scale: str = D1
     estimand: str = "Shapley"
-    limits: str = COMPUTATION
+    limits: str = fields.COMPUTATION
 
     def __post_init__(self) -> None:
         if self.about is None:

@@ -1,8 +1,9 @@
 """Fields that say what they hold: selecting, joining, turning, padding, averaging and saving follow from that.
 
 A field that has a value for each row begins with the axis ``ROW``; any other is shared by all rows. Fields that say
-``of="values"`` are parts of one estimate: a number, its interval, its p-value, how noisy it is. So a new
-field of a record is declared once, and nothing else has to hear of it.
+``of="values"`` are parts of one estimate: a number, its interval, its p-value, how noisy it is. What refits and other
+reference rows told of an estimate says ``source=True``, and where it is known ``every=`` output. So a new field of a
+record is declared once, and nothing else has to hear of it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ COPY = object()  # an unknown row holds what the row has that it is padded from
 VALUE, LOWER, UPPER, P, NOISE = "value", "lower", "upper", "p", "noise"  # parts of an estimate
 COMPUTATION, REFERENCE, TRAINING = "computation", "reference", "training"  # its standard deviations, by what differs
 AGAIN = "again"  # its values by other models
-MIRRORED = {VALUE: VALUE, LOWER: UPPER, UPPER: LOWER, AGAIN: AGAIN}  # the part that each is with the other sign
+MIRRORED = {LOWER: UPPER, UPPER: LOWER}  # the part that each is with the other sign
+SIGNED = (VALUE, LOWER, UPPER, AGAIN)
 
 R = TypeVar("R")
 Combine: TypeAlias = Callable[..., Any]
@@ -54,6 +56,8 @@ class Declared(NamedTuple):
     part: str
     wide: bool  # whether a table with one line for each row has it: NAME, or for each feature NAME_FEATURE
     absent: Any  # what it holds of a feature that a row does not have
+    source: bool  # whether it was told by refits, by other reference rows or of them, and about these values alone
+    every: str  # the field that has it about every output; "" where none has
     is_needed: bool  # whether no record may lack it
 
     @property
@@ -72,6 +76,11 @@ def first(parts: Any, axis: int = 0, **more: Any) -> Any:
     return parts[0] if isinstance(parts, list) else parts[:1]
 
 
+def same_or(other: str) -> Combine:
+    """What all rows hold, or ``other`` where they do not hold the same."""
+    return lambda cells, axis=0, **more: np.where((cells == cells[:1]).all(axis, keepdims=True), cells[:1], other)
+
+
 def per(
     *axes: str,
     dtype: Any = np.float64,
@@ -83,11 +92,18 @@ def per(
     part: str = VALUE,
     wide: bool = False,
     absent: Any = 0.0,
+    source: bool = False,
+    every: str = "",
     **default: Any,
 ) -> Any:
     """Declare a field of a dataclass; with ``default=None`` it may be left out."""
-    known = axes, dtype, unknown, line, runs, rows, of, part, wide, 1.0 if part == P else absent
+    known = axes, dtype, unknown, line, runs, rows, of, part, wide, 1.0 if part == P else absent, source, every
     return dataclasses.field(metadata={KEY: known}, **default)
+
+
+def per_source(*axes: str, **declared: Any) -> Any:
+    """Declare what refits, or other reference rows, told of each feature."""
+    return per(ROW, FEATURE, *axes, unknown=np.nan, source=True, default=None, **declared)
 
 
 def list_fields(record: Any) -> tuple[Declared, ...]:
@@ -129,10 +145,29 @@ def turn(record: R, name: str, sign: Any) -> R:
     """The same record with the signs of an estimate turned, by (n,) 1 and -1: lower limits become upper ones."""
     changes: dict[str, Any] = {}
     for each in list_fields(record):
-        if each.of == name and each.part in MIRRORED:
-            own, other = (getattr(record, name) for name in (each.name, parts_of(record, each.of)[MIRRORED[each.part]]))
+        if each.of == name and each.part in SIGNED:
+            mirrored = parts_of(record, name)[MIRRORED[each.part]] if each.part in MIRRORED else each.name
+            own, other = getattr(record, each.name), getattr(record, mirrored)
             by_row = np.reshape(sign, (-1, *(1 for _ in each.axes[1:])))
             changes[each.name] = None if own is None else by_row * np.where(by_row < 0, other, own)
+    return _change_record(record, changes)
+
+
+def without_sources(record: R) -> R | None:
+    """The same record without what is known of its sources of doubt; None where nothing is."""
+    known = [each.name for each in list_fields(record) if each.source and getattr(record, each.name) is not None]
+    return _change_record(record, dict.fromkeys(known)) if known else None
+
+
+def pick_output(record: R, column: Any) -> R | None:
+    """The same record with what is known about every output taken from those at (n,) places; None where some is not."""
+    changes: dict[str, Any] = {}
+    for each in list_fields(record):
+        own, every = (getattr(record, name) if name else None for name in (each.name if each.every else "", each.every))
+        if (own is None) != (every is None):
+            return None
+        if every is not None:
+            changes[each.name] = every[np.arange(len(column)), :, column]
     return _change_record(record, changes)
 
 

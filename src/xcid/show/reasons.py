@@ -19,7 +19,7 @@ from xcid.records import Array, Explanation
 from xcid.records.fields import COMPUTATION
 from xcid.show import wording
 from xcid.show.wording.names import clean, join_names, make_sentence, quote_value, read_value
-from xcid.table import Backend
+from xcid.table import Backend, frame_of
 
 Text: TypeAlias = str | Callable[[Any], str]
 """A text in which ``{value}`` stands for the present value, or a function that makes one of that value."""
@@ -93,7 +93,7 @@ class Reasons:
         ]
         names = COLUMNS if explanation.retrained is None else (*COLUMNS, SHARE)
         columns = {name: [line[at] for line in lines] for at, name in enumerate(names)}
-        frame = frames.frame_of(columns, backend)
+        frame = frame_of(columns, backend)
         if backend == "pandas":
             frame.attrs.update(question=asked.question, unit=asked.unit)
         return frame

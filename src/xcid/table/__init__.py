@@ -9,7 +9,16 @@ from xcid.table.columns import Column, Kind, is_missing
 from xcid.table.constraints import Constraints
 from xcid.table.features import FeatureSpace
 from xcid.table.groups import Features
-from xcid.table.makers import ToRows, cells_maker, frame_maker, in_order, require_backend
+from xcid.table.makers import (
+    Met,
+    ToRows,
+    cells_maker,
+    encode_unseen,
+    flag_unseen,
+    frame_maker,
+    frame_of,
+    in_order,
+    require_backend,
+)
 from xcid.table.rules import RowView, Rules
 from xcid.table.tables import labels
-from xcid.table.unseen import Met, first_unseen, flag_unseen, met

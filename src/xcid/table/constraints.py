@@ -12,7 +12,6 @@ from xcid._check import as_float, shown, shown_and_meant, sign_of, telling
 from xcid.errors import InvalidParameter
 from xcid.records import Array, Flags
 from xcid.table.columns import Column
-from xcid.table.contradictions import refuse_contradictions
 from xcid.table.rules import RowView, Rule, Rules
 
 _DIRECTIONS: dict[int, Literal["rises", "falls"]] = {1: "rises", -1: "falls"}
@@ -142,6 +141,8 @@ class Constraints:
         """The rules for counterfactuals, bound to a table; refused where two of them contradict each other."""
         if not self.record:
             return Rules(columns, np.zeros(len(columns)), np.zeros(len(columns), dtype=bool))
+        from xcid.table.contradictions import refuse_contradictions
+
         rules = Rules.of(self, columns)
         refuse_contradictions(self, rules, background)
         return rules

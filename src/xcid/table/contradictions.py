@@ -17,15 +17,15 @@ N_MIXTURES = 2_000
 FEWEST = 5  # mixtures that obey a relation: fewer say nothing about it beside another rule
 
 
-def refuse_contradictions(constraints: Any, rules: Rules, background: Array) -> None:
+def refuse_contradictions(constraints: Any, rules: Rules, reference: Array) -> None:
     """Raise where two rules cannot hold together, with the names of both."""
-    for first, second, why in _list_clashes(constraints, rules, background):
+    for first, second, why in _list_clashes(constraints, rules, reference):
         _refuse(first, second, why)
     if rules.relations:
-        _refuse_relations(constraints, rules, background)
+        _refuse_relations(constraints, rules, reference)
 
 
-def _list_clashes(constraints: Any, rules: Rules, background: Array) -> Iterator[tuple[str, str, str]]:
+def _list_clashes(constraints: Any, rules: Rules, reference: Array) -> Iterator[tuple[str, str, str]]:
     """Pairs of rules about single columns that clash, and why."""
     for name in constraints.derived:
         if name in constraints.frozen:
@@ -41,7 +41,7 @@ def _list_clashes(constraints: Any, rules: Rules, background: Array) -> Iterator
         at, is_ranged = names.index(name), name in constraints.ranges
         if rules.columns[at].kind == "integer" and not float(step).is_integer():
             yield f"steps[{name!r}] = {step}", f"the kind of {name!r}", "it has whole numbers only"
-        column = background[:, at]
+        column = reference[:, at]
         low, high = constraints.ranges[name] if is_ranged else (np.nanmin(column), np.nanmax(column))
         if np.floor(high / step + 1e-9) < np.ceil(low / step - 1e-9):
             what = f"ranges[{name!r}] = ({low:g}, {high:g})" if is_ranged else f"the values of {name!r}"
@@ -61,8 +61,8 @@ def _list_clashes(constraints: Any, rules: Rules, background: Array) -> Iterator
                 yield f"transitions[{name!r}]", what, "together they allow no change at all"
 
 
-def _refuse_relations(constraints: Any, rules: Rules, background: Array) -> None:
-    mixed, names = _mixtures(background), [f"the relation {name}" for name, _ in rules.relations]
+def _refuse_relations(constraints: Any, rules: Rules, reference: Array) -> None:
+    mixed, names = _mixtures(reference), [f"the relation {name}" for name, _ in rules.relations]
     met = [rules.holds(function, mixed, name) for name, (_, function) in zip(names, rules.relations, strict=True)]
     for name, flags in zip(names, met, strict=True):
         if not flags.any():
@@ -117,11 +117,11 @@ def _with(rows: Array, at: int, values: Array) -> Array:
     return changed
 
 
-def _mixtures(background: Array) -> Array:
+def _mixtures(reference: Array) -> Array:
     """Rows of the reference data, and as many rows again whose cells come from rows of their own."""
-    counters = np.arange(N_MIXTURES * background.shape[1], dtype=np.uint64).reshape(N_MIXTURES, -1)
-    which = below(MIXTURES.bits(run_key(0), counters)[0], len(background))
-    return np.concatenate([background, background[which, np.arange(background.shape[1])]])
+    counters = np.arange(N_MIXTURES * reference.shape[1], dtype=np.uint64).reshape(N_MIXTURES, -1)
+    which = below(MIXTURES.bits(run_key(0), counters)[0], len(reference))
+    return np.concatenate([reference, reference[which, np.arange(reference.shape[1])]])
 
 
 def _refuse(first: str, second: str, why: str) -> None:

@@ -1,32 +1,55 @@
-"""Matrices become tables again, of the make that the model or the user wants."""
+"""Tables become matrices, whatever they hold, and matrices tables again, of the make that a model or a user wants."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from xcid._require import require
-from xcid.errors import InvalidParameter
-from xcid.records import Array, Backend, Integers
-from xcid.table.columns import (
-    Cells,
-    Column,
-    Unit,
-    objects,
-    to_times,
-)
+from xcid.errors import InvalidData, InvalidParameter
+from xcid.records import Array, Backend, Flags, Integers
+from xcid.table.columns import Cells, Column, Unit, objects, to_times
 from xcid.table.tables import Table, is_sparse, time_zone
 
 if TYPE_CHECKING:
-    pass
+    from xcid.table.features import FeatureSpace
 
 Decode: TypeAlias = Callable[[Array], Any]
 """From a matrix of codes and numbers to a table."""
+
+
+class Met(NamedTuple):
+    """Rows as numbers, the space that has room for them, and which of them hold what the reference data do not."""
+
+    space: FeatureSpace
+    rows: Array  # (n, d)
+    unseen: Flags  # (n,)
+
+
+def encode_unseen(space: FeatureSpace, table: Any, what: str = "the table to explain") -> Met:
+    """Turn rows into numbers; those that hold what the reference data do not are no reason to refuse the others."""
+    try:
+        rows = space.encode(table, what)
+        return Met(space, rows, np.zeros(len(rows), dtype=bool))
+    except InvalidData:
+        from xcid.table.unseen import widen
+
+        found = widen(space, table, what)
+        if found is None:
+            raise
+        return found
+
+
+def flag_unseen(space: FeatureSpace, rows: Array) -> Flags:
+    """(n, d) cells that the reference data do not have."""
+    n_levels = np.array([len(column.levels) or np.inf for column in space.columns])
+    found: Flags = (np.isnan(rows) & (space.missing == 0)) | (rows >= n_levels)
+    return found
 
 
 def require_backend(backend: Backend) -> None:
@@ -62,6 +85,14 @@ def frame_maker(columns: Sequence[Column], names: Sequence[str], backend: Backen
     require_backend(backend)
     makers = {column.name: (at, cells_maker(column)) for at, column in enumerate(columns)}
     return partial(_make_frame, {name: makers[name] for name in names}, backend)
+
+
+def frame_of(columns: Mapping[str, Any], backend: Backend) -> Any:
+    """Make a data frame of the given library from columns by name."""
+    require_backend(backend)
+    is_text = {name for name, column in columns.items() if isinstance(column, np.ndarray) and column.dtype.kind == "U"}
+    lists = {name: column.tolist() if name in is_text else column for name, column in columns.items()}
+    return nw.from_dict(lists, backend=backend).to_native()
 
 
 def in_order(decode: Decode, own: Sequence[str], names: Sequence[str]) -> Decode:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from xcid._check import as_float, meant, said, shown
+from xcid._check import as_float, describe_error, meant, shown
 from xcid._formulas import COMPARED, Formula, formula
 from xcid._kernels.arrays import same
 from xcid.errors import InvalidParameter
@@ -165,7 +165,7 @@ def _answers(function: Callable[[RowView], Any], view: RowView, rows: Array, wha
     except Exception as error:
         if isinstance(error, InvalidParameter):
             raise
-        raise InvalidParameter(f"{what} cannot be computed: {said(error)}") from error
+        raise InvalidParameter(f"{what} cannot be computed: {describe_error(error)}") from error
 
 
 def function_of(rule: Rule) -> Callable[[RowView], Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid._check import differing, shown, telling
+from xcid._check import describe_differences, shown, telling
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import Array, Integers
 from xcid.table.columns import REFERENCE, Cells, objects, writable
@@ -51,7 +51,8 @@ class Table(NamedTuple):
         extra = [name for name in self.names if name not in wanted]
         if missing or extra:
             raise InvalidData(
-                f"{what} has {len(self.names)} columns and {len(names)} are expected: {differing(missing, extra)}"
+                f"{what} has {len(self.names)} columns and {len(names)} are expected: "
+                f"{describe_differences(missing, extra)}"
             )
         return self._replace(names=names, cells=tuple(self.cells[place[name]] for name in names))
 

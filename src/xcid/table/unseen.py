@@ -10,47 +10,35 @@ import zlib
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from xcid.errors import InvalidData, ModelError
-from xcid.records import Array, Flags
+from xcid.errors import ModelError
+from xcid.records import Array
 from xcid.table.columns import REFERENCE, Cells, Column, is_missing, matrix_of, type_of, writable
-from xcid.table.makers import Decode, maker
+from xcid.table.makers import Decode, Met, flag_unseen, maker
 from xcid.table.tables import Table, read
 
 if TYPE_CHECKING:
     from xcid.table.features import FeatureSpace
 
 
-class Met(NamedTuple):
-    """Rows as numbers, the space that has room for them, and which of them hold what the reference data do not."""
-
-    space: FeatureSpace
-    rows: Array  # (n, d)
-    unseen: Flags  # (n,)
-
-
-def met(space: FeatureSpace, table: Any, what: str = "the table to explain") -> Met:
-    """Turn rows into numbers; those that hold what the reference data do not are no reason to refuse the others."""
-    try:
-        rows = space.encode(table, what)
-        return Met(space, rows, np.zeros(len(rows), dtype=bool))
-    except InvalidData:
-        found = read(table, what, space.names).in_order(space.names, what)
-        columns = tuple(
-            replace(column, levels=(*column.levels, *_unseen(column, cells)))
-            for column, cells in zip(space.columns, found.cells, strict=True)
-        )
-        rows = matrix_of(columns, found, what)
-        unseen = np.array(flag_unseen(space, rows).any(axis=1))
-        if not unseen.any():
-            raise
-        if not unseen.all():
-            space.check_types(rows[~unseen], what)
-        return Met(_wider(space, columns, found.part(unseen), rows[unseen]), rows, unseen)
+def widen(space: FeatureSpace, table: Any, what: str) -> Met | None:
+    """Turn rows into numbers where some hold what the reference data do not; None where no row does."""
+    found = read(table, what, space.names).in_order(space.names, what)
+    columns = tuple(
+        replace(column, levels=(*column.levels, *_unseen(column, cells)))
+        for column, cells in zip(space.columns, found.cells, strict=True)
+    )
+    rows = matrix_of(columns, found, what)
+    unseen = np.array(flag_unseen(space, rows).any(axis=1))
+    if not unseen.any():
+        return None
+    if not unseen.all():
+        space.check_types(rows[~unseen], what)
+    return Met(_wider(space, columns, found.part(unseen), rows[unseen]), rows, unseen)
 
 
 def first_unseen(space: FeatureSpace, found: Met) -> tuple[str, Any]:
@@ -70,13 +58,6 @@ def _unseen(column: Column, cells: Cells) -> tuple[Any, ...]:
     for level in found:
         writable(str(level), f"column {column.name!r} holds")
     return tuple(sorted(found))
-
-
-def flag_unseen(space: FeatureSpace, rows: Array) -> Flags:
-    """(n, d) cells that the reference data do not have."""
-    n_levels = np.array([len(column.levels) or np.inf for column in space.columns])
-    found: Flags = (np.isnan(rows) & (space.missing == 0)) | (rows >= n_levels)
-    return found
 
 
 def _wider(space: FeatureSpace, columns: tuple[Column, ...], table: Table, rows: Array) -> FeatureSpace:

@@ -16,11 +16,10 @@ from xcid._check import as_int, warn
 from xcid._faults import Deadline
 from xcid._kernels.arrays import blocks, same
 from xcid.errors import InvalidData
-from xcid.frames import frame_of
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
-from xcid.table import Backend
+from xcid.table import Backend, frame_of
 from xcid.whatif.evaluator import Evaluator, find_reaching, goal_of
 from xcid.whatif.parts import Part, apply_part, propose_parts
 from xcid.whatif.search_space import SearchSpace
@@ -167,7 +166,7 @@ class _Trial:
         gain, cost = np.full((len(actions), n), -np.inf), np.full((len(actions), n), np.inf)
         for part in blocks(len(actions), MOST_CELLS // max(1, self.evaluator.own.size)):
             some = actions[part]
-            rows, is_changed = self._changed(some)
+            rows, is_changed = self._apply_actions(some)
             line, owner = np.nonzero(is_changed)
             changed = rows[line, owner]
             found = self.evaluator.gain(changed, owner)
@@ -177,7 +176,7 @@ class _Trial:
         flips = gain > 0
         return _Tried(actions, flips, cost, gain, np.where(flips, 0.5 ** (cost / self.usual_cost), 0.0))
 
-    def _changed(self, actions: tuple[Action, ...]) -> tuple[Array, Flags]:
+    def _apply_actions(self, actions: tuple[Action, ...]) -> tuple[Array, Flags]:
         """(a, n, f) rows after actions, and which of them are allowed and another row."""
         own = self.evaluator.own
         rows = np.repeat(own[None], len(actions), axis=0)

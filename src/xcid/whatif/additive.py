@@ -31,7 +31,7 @@ from xcid.whatif.problem import (
 )
 
 if TYPE_CHECKING:
-    from xcid.whatif.proof import Task
+    from xcid.whatif.proof import RowTask
 
 CLOSE = 1e-12
 WORK_OF_PART = 5e4  # of the search of a sum, in leaves that are looked at
@@ -85,11 +85,11 @@ class Sums:
         weights, own = self.linear.weights[:, 0], self.view.own[row]
         return [sign * ((one.cells - own[one.columns]) @ weights[one.columns]) for one in self.options]
 
-    def solve(self, task: Task, asked: Conditions, limits: Limits) -> tuple[Solved, Array | None]:
+    def solve(self, task: RowTask, asked: Conditions, limits: Limits) -> tuple[Solved, Array | None]:
         """The cheapest changed row with which the sum is as asked."""
         sign, made = float(asked.weights[0, 0]), self.view.evaluator.own[task.row].copy()
         costs = [part[task.row - self.first] + task.price for part in self.costs]
-        need = float(asked.needed(task.is_strict)[0] - sign * self._sum(task.row)[0])
+        need = float(asked.find_needs(task.is_strict)[0] - sign * self._sum(task.row)[0])
         most = int(limits.work / WORK_OF_PART)
         solved, relaxed = find_cheapest_sum(costs, self._gains(task.row, sign), need, task.incumbent, most)
         if self.is_thinned:
@@ -145,7 +145,7 @@ class _Relaxed(NamedTuple):
     between: tuple[int, float] | None  # the feature, and what it has to gain
 
 
-Part = tuple[tuple[int, int], ...]  # the first and the last option of each feature
+Box = tuple[tuple[int, int], ...]  # the first and the last option of each feature
 
 
 class _Sum:
@@ -166,7 +166,7 @@ class _Sum:
             ]
         return self._steps[key]
 
-    def relax(self, part: Part) -> _Relaxed:
+    def relax(self, part: Box) -> _Relaxed:
         at = [first for first, _ in part]
         cost, left = self.price(at), self.need - sum(one.gain[k] for one, k in zip(self.features, at, strict=True))
         if left < 0:
@@ -195,7 +195,7 @@ def find_cheapest_sum(
     holds with more options between those of a line, too.
     """
     problem, best, choice = _Sum(costs, gains, need), incumbent, None
-    whole: Part = tuple((0, len(one.cost) - 1) for one in problem.features)
+    whole: Box = tuple((0, len(one.cost) - 1) for one in problem.features)
     relaxed, count = problem.relax(whole), 0
     if np.isinf(relaxed.cost):
         return Solved(NONE, np.inf, np.inf, None, 0.0), np.inf

@@ -13,12 +13,12 @@ from xcid.native.models import Alone, Linear, Link
 from xcid.native.nearest import MOST_CONDITIONS, Limits, Nodes, Problem, Solved
 from xcid.native.trees import Trees
 from xcid.records import Array, Integers
-from xcid.whatif.cells import Cells, Divided, divide
+from xcid.whatif.cells import Divided, FeatureCells, divide
 from xcid.whatif.evaluator import Goal
 from xcid.whatif.problem import MOST_VALUES, Conditions, View, find_conditions, list_values
 
 if TYPE_CHECKING:
-    from xcid.whatif.proof import Task
+    from xcid.whatif.proof import RowTask
 
 
 class Member(NamedTuple):
@@ -30,7 +30,7 @@ class Member(NamedTuple):
     last: int
 
 
-class Tree(NamedTuple):
+class LeafSums(NamedTuple):
     """Leaves that add (k, nodes) values to k sums from a start, and what models make of these; (n, k) own sums."""
 
     divided: Divided
@@ -40,7 +40,7 @@ class Tree(NamedTuple):
     members: tuple[Member, ...]  # one for a model by itself
 
 
-def _read_trees(view: View, trees: Trees) -> Tree | None:
+def _read_trees(view: View, trees: Trees) -> LeafSums | None:
     divided, ensemble, walk = divide(view, trees), trees.ensemble, trees.walk
     if divided is None:
         return None
@@ -49,12 +49,12 @@ def _read_trees(view: View, trees: Trees) -> Tree | None:
     for column in range(walk.value.shape[1]):
         value[(walk.slot[tree] + column)[is_leaf], np.flatnonzero(is_leaf)] = walk.value[is_leaf, column]
     sums = walk.sums(trees.compared(view.own), ensemble)
-    return Tree(divided, value, ensemble.base, sums, list_members(view.native))
+    return LeafSums(divided, value, ensemble.base, sums, list_members(view.native))
 
 
-def _read_sums(view: View, linear: Linear) -> Tree | None:
+def _read_sums(view: View, linear: Linear) -> LeafSums | None:
     """Sums of several classes: each feature is a tree whose leaves are its values."""
-    cells, nodes, values = list[Cells](), list[Nodes](), list[Array]()
+    cells, nodes, values = list[FeatureCells](), list[Nodes](), list[Array]()
     for at in np.unique(view.owner).tolist():
         found = list_values(view.evaluator.search_space, at, MOST_VALUES)
         if found is None:
@@ -71,13 +71,13 @@ def _read_sums(view: View, linear: Linear) -> Tree | None:
         tree = _balance_tree(len(cells), len(known), sum(len(part.feature) for part in nodes))
         value = np.zeros((linear.weights.shape[1], len(tree.feature)))
         value[:, tree.feature < 0] = known[tree.cut[tree.feature < 0] - 1, 2:].T
-        cells.append(Cells(options, len(known) + 1, False, place[:n], place[n:], codes))
+        cells.append(FeatureCells(options, len(known) + 1, False, place[:n], place[n:], codes))
         nodes.append(tree)
         values.append(value)
     whole_tree = Nodes(*(np.concatenate(part) for part in zip(*nodes, strict=True)))
     divided = Divided(tuple(cells), whole_tree, np.zeros((len(view.own), len(whole_tree.feature)), dtype=bool))
     sums = view.own @ linear.weights + linear.start
-    return Tree(divided, np.concatenate(values, axis=1), linear.start, sums, list_members(view.native))
+    return LeafSums(divided, np.concatenate(values, axis=1), linear.start, sums, list_members(view.native))
 
 
 def _balance_tree(feature: int, n_cells: int, start: int) -> Nodes:
@@ -102,7 +102,7 @@ class Branches:
 
     view: View
     library: Any
-    tree: Tree
+    tree: LeafSums
     problems: dict[bytes, Problem] = field(default_factory=dict)
     costs: list[Array] = field(default_factory=list)  # of the options and of the cells of each feature
     of_cells: list[Array] = field(default_factory=list)
@@ -129,7 +129,7 @@ class Branches:
         found = find_joint_conditions(goal, tree.members, tree.sums[row], _find_ends(tree))
         return None if found is None or any(len(one.need) > MOST_CONDITIONS for one in found) else found
 
-    def solve(self, task: Task, asked: Conditions, limits: Limits) -> tuple[Solved, Array | None]:
+    def solve(self, task: RowTask, asked: Conditions, limits: Limits) -> tuple[Solved, Array | None]:
         """The cheapest changed row with which all sums are as asked."""
         divided, line = self.tree.divided, task.row - self.first
         key = asked.weights.tobytes()
@@ -139,7 +139,7 @@ class Branches:
         own = np.array([one.own[task.row] for one in divided.cells], dtype=np.int64)
         cost = np.concatenate([np.zeros(0), *(part[line] for part in self.of_cells)]) + task.price
         cost[divided.start[:-1] + own] = 0.0
-        need = asked.needed(task.is_strict) - asked.weights @ self.tree.start
+        need = asked.find_needs(task.is_strict) - asked.weights @ self.tree.start
         solved = self.problems[key].solve(
             self.library, own, divided.own_left[task.row], cost, need, task.incumbent, limits
         )
@@ -155,7 +155,7 @@ class Branches:
         return made
 
 
-def _find_ends(tree: Tree) -> tuple[Array, Array]:
+def _find_ends(tree: LeafSums) -> tuple[Array, Array]:
     """The least and the largest (k,) sums that leaves make."""
     roots = tree.divided.nodes.root
     if not len(roots):

@@ -21,7 +21,7 @@ from xcid.whatif.problem import (
 )
 
 
-class Cells(NamedTuple):
+class FeatureCells(NamedTuple):
     """The options of a feature, by what splits tell apart: in order, or as sets of levels.
 
     ``cell`` (K,) and ``own`` (n,) say where options and the rows' own values are; in order they count from 1, and 0 is
@@ -46,7 +46,7 @@ class Cells(NamedTuple):
         return found
 
 
-def put_in_cells(options: Options, compared: Array, own: Array, thresholds: list[Array]) -> Cells | None:
+def put_in_cells(options: Options, compared: Array, own: Array, thresholds: list[Array]) -> FeatureCells | None:
     """Put (K, c) and (n, c) compared columns of options and of rows in cells; None where there are too many."""
     codes, own_codes = (
         np.column_stack(
@@ -59,11 +59,11 @@ def put_in_cells(options: Options, compared: Array, own: Array, thresholds: list
         ordered = np.unique(known, axis=0)
         if _is_in_order(ordered):
             where = _find_positions(ordered, np.concatenate([codes, own_codes])) + 1
-            return Cells(options, len(ordered) + 1, False, where[: len(codes)], where[len(codes) :], ordered)
+            return FeatureCells(options, len(ordered) + 1, False, where[: len(codes)], where[len(codes) :], ordered)
         levels = np.unique(np.concatenate([codes, own_codes]), axis=0)
         if len(levels) <= MOST_LEVELS:
             where = _find_positions(levels, np.concatenate([codes, own_codes]))
-            return Cells(options, len(levels), True, where[: len(codes)], where[len(codes) :], levels)
+            return FeatureCells(options, len(levels), True, where[: len(codes)], where[len(codes) :], levels)
     return None
 
 
@@ -91,7 +91,7 @@ class Place(NamedTuple):
 class Divided(NamedTuple):
     """The features that an ensemble splits on, by cells, and its nodes in terms of these."""
 
-    cells: tuple[Cells, ...]
+    cells: tuple[FeatureCells, ...]
     nodes: Nodes
     own_left: Flags  # (n, nodes) where own values go
 
@@ -108,7 +108,7 @@ def divide(view: View, trees: Trees) -> Divided | None:
     columns = np.unique(walk.feature[~is_leaf])
     owner = np.concatenate([view.owner, view.owner[trees.indicators.source]]).astype(np.int64)
     own = trees.compared(view.own)
-    found, places = list[Cells](), dict[int, Place]()
+    found, places = list[FeatureCells](), dict[int, Place]()
     for at in np.unique(owner[columns]).tolist():
         mine = columns[owner[columns] == at]
         thresholds = [np.unique(walk.threshold[~is_leaf & (walk.feature == column)]) for column in mine]

@@ -13,7 +13,7 @@ from xcid._kernels.arrays import blocks
 from xcid.outcomes import Outcome
 from xcid.records import Array, Flags, Integers, Texts
 from xcid.subject import Subject
-from xcid.whatif.choice import WITH_REAL, WITH_STEADY, choose_lines, find_least
+from xcid.whatif.choice import WITH_REAL, WITH_STEADY, choose_lines, find_least, measure_nearness
 from xcid.whatif.evaluator import (
     FEWEST_DIGITS,
     Evaluator,
@@ -25,15 +25,13 @@ from xcid.whatif.evaluator import (
     join_found,
     pick_one_of_each_set,
 )
-from xcid.whatif.likeness import measure_nearness
 from xcid.whatif.proof import ALL, NO_SUCH, prove
 from xcid.whatif.pruning import shares
 from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import KEPT, MOST_SLOTS, PAIRS, finish, search_along, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
-from xcid.whatif.undeclared import join_blocks, note_unchangeable
-from xcid.whatif.ways import Ways, find_contrary
+from xcid.whatif.undeclared import Ways, find_contrary, join_blocks, note_unchangeable
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
@@ -151,7 +149,7 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     proofs = replace(proofs, along=along)
     steady, cited = flips[np.zeros(0, dtype=np.int64)], settings.ways.cite(evaluator)
     if settings.k >= (WITH_REAL if settings.refits else WITH_STEADY):
-        wanted = settings.ways.wanted(some)
+        wanted = settings.ways.find_wanted(some)
         steady = find_steady(some, flips, settings.refits, wanted, settings.time_limit)
     both = wanted, np.where(wanted != 0, 0.0, cited[open_])
     found, kinds = choose_lines(some, flips, likeliest, steady, settings.k, both)
@@ -171,11 +169,11 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     order = np.argsort(lines.owner, kind="stable")
     proof = np.concatenate([proof, unreached, np.full(len(done), "")])[order]
     among = np.concatenate([among, np.where(unreached, ALL, ""), np.full(len(done), "")])[order]
-    block = _described(settings, evaluator, lines[order], kind[order], cited)
+    block = _describe_lines(settings, evaluator, lines[order], kind[order], cited)
     return block._replace(proof=proof, bound=np.concatenate([bound, nothing])[order], among=among)
 
 
-def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts, cited: Array) -> Block:
+def _describe_lines(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts, cited: Array) -> Block:
     """All that is said about the lines of a block; ``cited`` (n, f) is where reasons want numbers to go."""
     search_space, goal, owner = settings.search_space, settings.goal, lines.owner
     table = evaluator.complete_rows(lines.rows, owner)
@@ -190,7 +188,7 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
 
     keys = search_space.subject.space.keys(evaluator.table[owner], settings.seed)
     near = measure_nearness(search_space, goal, search_space.subject.features.fold(table), owner, evaluator.outputs)
-    wanted = settings.ways.wanted(evaluator, np.flatnonzero(evaluator.find_moved(lines).any(axis=0)))
+    wanted = settings.ways.find_wanted(evaluator, np.flatnonzero(evaluator.find_moved(lines).any(axis=0)))
     wanted = np.where(wanted != 0, wanted, cited)[owner]
     is_there = goal.gain(outputs, own) > 0
     split = shares(lines.rows, evaluator.own[owner], keys, value)

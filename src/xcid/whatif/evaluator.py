@@ -59,16 +59,16 @@ class Evaluator:
     def gain(self, rows: Array, owner: Integers) -> Array:
         """(N,) gains of (N, f) rows; -inf for those that the rules forbid, which are not evaluated."""
         table = self.complete_rows(rows, owner)
-        found, allowed = np.full(len(rows), -np.inf), np.flatnonzero(self._allowed(table, owner))
+        found, allowed = np.full(len(rows), -np.inf), np.flatnonzero(self._flag_allowed(table, owner))
         found[allowed] = self._gain(table[allowed], owner[allowed])
         return found
 
     def gain_and_allowed(self, rows: Array, owner: Integers) -> tuple[Array, Flags]:
         """(N,) gains of (N, f) rows, and which of them obey the rules."""
         table = self.complete_rows(rows, owner)
-        return self._gain(table, owner), self._allowed(table, owner)
+        return self._gain(table, owner), self._flag_allowed(table, owner)
 
-    def _allowed(self, table: Array, owner: Integers) -> Flags:
+    def _flag_allowed(self, table: Array, owner: Integers) -> Flags:
         space, rules = self.search_space.subject.space, self.search_space.subject.rules
         return rules.allows(table, self.table[owner], space.lower, space.upper, space.direction)
 

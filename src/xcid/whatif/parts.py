@@ -30,7 +30,7 @@ class Move:
     at: int
     by: float
 
-    def wanted(self, own: Array) -> Array:
+    def change_cells(self, own: Array) -> Array:
         """So much more, or less."""
         return own + self.by
 
@@ -51,7 +51,7 @@ class Bring:
     to: float
     sign: int
 
-    def wanted(self, own: Array) -> Array:
+    def change_cells(self, own: Array) -> Array:
         """The value, or what is beyond it already."""
         return np.where(self.sign * (self.to - own) > 0, self.to, own)
 
@@ -67,7 +67,7 @@ class Choose:
     at: int
     to: float
 
-    def wanted(self, own: Array) -> Array:
+    def change_cells(self, own: Array) -> Array:
         """That level."""
         return np.full(own.shape, self.to)
 
@@ -89,7 +89,7 @@ def propose_parts(search_space: SearchSpace) -> Iterator[Part]:
 def apply_part(search_space: SearchSpace, part: Part, own: Array) -> Array:
     """(n,) what a part makes of its feature in (n, f) rows; NaN where the constraints forbid that."""
     present = own[:, part.at]
-    want = part.wanted(present)
+    want = part.change_cells(present)
     if search_space.subject.features.space.discrete[part.at]:
         return np.where(_is_choice(search_space, part.at, own, want), want, np.nan)
     low, high = search_space.limits(own, part.at)

@@ -155,7 +155,7 @@ class Conditions(NamedTuple):
     need: Array
     room: float
 
-    def needed(self, is_strict: bool) -> Array:
+    def find_needs(self, is_strict: bool) -> Array:
         """(c,) what weighted sums must exceed."""
         return self.need + self.room if is_strict else self.need
 

@@ -81,7 +81,7 @@ class Budget:
         return Limits(max(self.work, 0.0), seconds, MOST_BYTES)
 
 
-class Task(NamedTuple):
+class RowTask(NamedTuple):
     """A search for a row: what every change costs besides, the best that is known, and whether sums must have room."""
 
     row: int
@@ -153,7 +153,7 @@ def prove(evaluator: Evaluator, flips: Found, time_limit: float | None, asked: A
             for is_strict in (False, True):  # with room where rounding, or a relation, was in the way
                 made = dict[int, Array]()
                 for row in wanted:
-                    task = Task(row, price, float(known[kind, row]), is_strict)
+                    task = RowTask(row, price, float(known[kind, row]), is_strict)
                     limit, found = _find_cheapest(solver, task, ways[row], budgets[row])
                     lower[kind, row] = lower[kind, row] if is_strict else limit
                     if found is not None:
@@ -168,7 +168,9 @@ def prove(evaluator: Evaluator, flips: Found, time_limit: float | None, asked: A
     return Proofs(join_found(answers), lower[0], lower[1], step)
 
 
-def _find_cheapest(solver: Solver, task: Task, asked: list[Conditions], budget: Budget) -> tuple[float, Array | None]:
+def _find_cheapest(
+    solver: Solver, task: RowTask, asked: list[Conditions], budget: Budget
+) -> tuple[float, Array | None]:
     """What no answer can cost less than, and the cheapest changed row over all ways to reach the goal."""
     limits, found = [np.inf], None
     for one in asked:

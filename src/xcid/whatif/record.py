@@ -11,9 +11,8 @@ import numpy as np
 from xcid._check import position_of
 from xcid._kernels.arrays import same
 from xcid._numbers import format_number, format_probability, percent
-from xcid.frames import frame_of
 from xcid.records import Array, Flags, Integers, Texts, in_words
-from xcid.table import Backend, Column
+from xcid.table import Backend, Column, frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,16 +144,16 @@ class Counterfactuals:
         own, new = self.data[self.row[line]], self.rows[line]
         return tuple(
             Change(column.name, word_cell(column, own[at]), word_cell(column, new[at]), np.nan, np.nan)
-            for at, column in ((at, self.columns[at]) for at in self._derived(line))
+            for at, column in ((at, self.columns[at]) for at in self._list_derived(line))
         )
 
     def in_words(self, line: int) -> str:
         """The changes of a line: "Glucose 148 -> 112, BMI 33.6 -> 30"; derived columns follow in brackets."""
         line = position_of(line, len(self), "line")
         moved = ", ".join(
-            self._change(line, at) for feature in self.in_order(line) for at in self._moved(line, feature)
+            self._change(line, at) for feature in self.in_order(line) for at in self._list_moved(line, feature)
         )
-        derived = ", ".join(self._change(line, at) for at in self._derived(line))
+        derived = ", ".join(self._change(line, at) for at in self._list_derived(line))
         return moved + (f" ({derived})" if derived else "")
 
     def proved(self, line: int) -> str:
@@ -190,9 +189,9 @@ class Counterfactuals:
         line = position_of(line, len(self), "line")
         new, lines = self.rows[line], list[str]()
         for at in self.in_order(line):
-            made = [cell_code(self.columns[column], new[column]) for column in self._moved(line, at)]
+            made = [cell_code(self.columns[column], new[column]) for column in self._list_moved(line, at)]
             lines += [*made[:-1], f"{made[-1]}  # {self.path[line, at]:.4g}"]
-        return [*lines, *(cell_code(self.columns[at], new[at]) for at in self._derived(line))]
+        return [*lines, *(cell_code(self.columns[at], new[at]) for at in self._list_derived(line))]
 
     @overload
     def to_frame(self, backend: Literal["pandas"] = "pandas") -> pd.DataFrame: ...
@@ -241,7 +240,7 @@ class Counterfactuals:
         ordered: list[int] = features[np.argsort(self.order[line, features], kind="stable")].tolist()
         return ordered
 
-    def _derived(self, line: int) -> list[int]:
+    def _list_derived(self, line: int) -> list[int]:
         """Columns that change although their features do not change by themselves."""
         changed = ~same(self.rows[line], self.data[self.row[line]])
         changed[[column for at in np.flatnonzero(self.moved[line]) for column in self.features[at]]] = False
@@ -258,7 +257,7 @@ class Counterfactuals:
     def _shown(self, row: Array, columns: tuple[int, ...]) -> str:
         return ", ".join(word_cell(self.columns[at], row[at]) for at in sorted(columns))
 
-    def _moved(self, line: int, feature: int) -> list[int]:
+    def _list_moved(self, line: int, feature: int) -> list[int]:
         """Columns of a feature that change."""
         own, new = self.data[self.row[line]], self.rows[line]
         return [at for at in sorted(self.features[feature]) if not same(own[at], new[at])]

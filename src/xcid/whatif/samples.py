@@ -10,9 +10,8 @@ from xcid._check import as_int, position_of
 from xcid._kernels.arrays import same
 from xcid.cid.generators.reach import Metric
 from xcid.errors import EvidenceNotKept, NotEnoughFlips
-from xcid.frames import frame_of
 from xcid.records import Array, Explanation, Flags, Integers
-from xcid.table import Backend
+from xcid.table import Backend, frame_of
 
 
 def frame_flips(explanation: Explanation, row: int, nearest: int, diverse: int, backend: Backend) -> Any:

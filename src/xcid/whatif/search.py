@@ -17,7 +17,7 @@ from xcid.whatif.choice import WITH_REAL
 from xcid.whatif.evaluator import Evaluator, Found, join_found, pick_one_of_each_set, take_over_real_rows
 from xcid.whatif.proof import Asked, prove
 from xcid.whatif.pruning import prune, prune_and_refill, refine
-from xcid.whatif.ways import Ways, go_against, restrict
+from xcid.whatif.undeclared import Ways, go_against, restrict
 
 KEPT, MOST_SLOTS = 12, 240  # values of a feature, and of all, that combinations are made of
 PAIRS, MORE = 512, 64  # combinations of two changes, and of more, that are evaluated
@@ -239,11 +239,11 @@ def search_along(
     What is ``asked`` are k lines within a time limit.
     """
     both, (k, time_limit) = join_found([flips, likeliest]), asked
-    wanted = ways.wanted(evaluator, np.flatnonzero(evaluator.find_moved(both).any(axis=0)))
+    wanted = ways.find_wanted(evaluator, np.flatnonzero(evaluator.find_moved(both).any(axis=0)))
     is_against, proved = go_against(evaluator, both, wanted), np.zeros(len(evaluator.own))
     if not is_against.any():
         return wanted, flips, likeliest, proved
-    wanted = ways.wanted(evaluator)
+    wanted = ways.find_wanted(evaluator)
     along, taken = [flips], [likeliest[~is_against[len(flips.owner) :]]]
     is_open = _find_contrary_best(evaluator, flips, wanted)
     for rows, part in restrict(evaluator, wanted, np.unique(both.owner[is_against])):

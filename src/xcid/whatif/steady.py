@@ -21,7 +21,7 @@ from xcid.whatif.evaluator import Evaluator, Found, Goal, join_found
 from xcid.whatif.proof import Asked, prove
 from xcid.whatif.pruning import prune, refine
 from xcid.whatif.search import search_flips
-from xcid.whatif.ways import go_against, restrict
+from xcid.whatif.undeclared import go_against, restrict
 
 MARGINS = float(np.log(7 / 3)), float(np.log(9))  # log odds beyond the goal: probabilities of 0.7 and 0.9
 MOST_WORK = 2e7  # leaves that are looked at for a row, each time

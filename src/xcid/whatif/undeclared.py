@@ -1,23 +1,37 @@
-"""What nobody declared of columns: one-hot codes, which change together, and what people cannot change.
+"""What nobody declared: one-hot codes, what people cannot change, and which way an output goes with a number as a rule.
 
-0/1 columns of which each reference row has exactly one 1 are one-hot codes.
+0/1 columns of which each reference row has exactly one 1 are one-hot codes, which change together.
+
+A model of trees has steps that go the other way by chance: a deposit of 1999 where 2000 is refused. Such a change
+flips, but nobody should act on it, and it contradicts a reason "too little deposit". So no change goes unsaid against
+the way that the output goes as a rule: by its mean over reference rows that all get the same value, for some values,
+where that mostly rises, or falls.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from xcid._kernels.arrays import same, thinned
+from xcid.outcomes.classes import are_probabilities
 from xcid.records import Array, Flags, Integers
 from xcid.subject import Subject
 from xcid.table import Features
+from xcid.whatif.evaluator import Evaluator, Found, Goal
+from xcid.whatif.search_space import SearchSpace
 
 FEWEST_ROWS = 20  # among fewer reference rows, columns may be each other's opposite by chance
 UNCHANGEABLE = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion", "caste"}
 UNCHANGEABLE |= {"birth", "born", "birthday", "birthdate", "marital", "date"}
+N_ROWS, N_VALUES = 32, 24  # reference rows and values of a number by which its way is known
+CLEAR = 0.3  # of the variance of the means that a line through them accounts for
+MOST_CITED = 4  # reasons of a row
+NUDGE = 1e-3  # of the spread of outputs: whether a row wants a higher or a lower one
 
 
 def join_blocks(subject: Subject) -> Subject:
@@ -136,3 +150,122 @@ def find_unchangeable(names: Sequence[str]) -> Flags:
     """
     words = [re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower() for name in names]
     return np.array([bool(UNCHANGEABLE & set(re.split(r"[^a-z]+", word))) for word in words])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ways:
+    """The ways of the numbers of a search space; each is measured when it is first asked for."""
+
+    search_space: SearchSpace
+    known: dict[int, float] = field(default_factory=dict)
+
+    def of(self, features: Integers) -> Array:
+        """(f,) 1 for numbers that the last output rises with, -1 where it falls, 0 for others and what is not asked."""
+        found, subject = np.zeros(len(self.search_space.step)), self.search_space.subject
+        space = subject.features.space
+        if len(subject.output_names) > 2 or subject.rules.cost is not None:
+            return found
+        for at in features.tolist():
+            is_number = not space.discrete[at] or self.search_space.ordered[at]
+            if is_number and not self.search_space.fixed[at] and not space.direction[at]:
+                if at not in self.known:
+                    self.known[at] = _find_way(_measure_means(self.search_space, at))
+                found[at] = self.known[at]
+        return found
+
+    def find_unknown(self, rows: Array, own: Array) -> Flags:
+        """(m, f) numbers that change and have no way, where numbers have ways at all."""
+        subject, space = self.search_space.subject, self.search_space.subject.features.space
+        if len(subject.output_names) > 2 or subject.rules.cost is not None:
+            return np.zeros(rows.shape, dtype=bool)
+        moved = ~same(rows, own)
+        is_number = (~space.discrete | self.search_space.ordered) & (space.direction == 0)
+        return np.asarray(moved & is_number & (self.of(np.flatnonzero(moved.any(axis=0))) == 0))
+
+    def cite(self, evaluator: Evaluator) -> Array:
+        """(n, f) the way back to usual values, of numbers that are the strongest reasons against what is wanted.
+
+        They are known where Shapley values are counted out; 0 for others.
+        """
+        subject, own = self.search_space.subject, evaluator.own
+        side, found = _find_sides(evaluator.goal, evaluator.outputs, subject), np.zeros(own.shape)
+        space = subject.features.space
+        if subject.exact is None or subject.rules.cost is not None or not side.any():
+            return found
+        values = subject.exact(evaluator.table)[0][..., -1]
+        if values.shape != own.shape:  # one-hot columns were joined
+            return found
+        against = -side[:, None] * values
+        place = np.argsort(np.argsort(-against, axis=1, kind="stable"), axis=1)
+        is_cited = (against > 0) & (place < MOST_CITED) & (~space.discrete | self.search_space.ordered)
+        back = np.sign(np.nan_to_num(self.search_space.usual - own))
+        return np.where(is_cited & (space.direction == 0) & ~self.search_space.fixed, back, found)
+
+    def find_wanted(self, evaluator: Evaluator, features: Any = None) -> Array:
+        """(n, f) the way that numbers, all or some, should go for each row: 1 up, -1 down, 0 where it is not known."""
+        some = np.arange(len(self.search_space.step)) if features is None else features
+        return _find_sides(evaluator.goal, evaluator.outputs, self.search_space.subject)[:, None] * self.of(some)
+
+
+def find_contrary(rows: Array, own: Array, wanted: Array) -> Flags:
+    """(m, f) numbers of (m, f) rows that go against the way that is wanted of them."""
+    return np.asarray(wanted * np.nan_to_num(rows - own) < 0)
+
+
+def go_against(evaluator: Evaluator, found: Found, wanted: Array) -> Flags:
+    """(m,) flips with a number that goes against the (n, f) ways that are wanted."""
+    return np.asarray(find_contrary(found.rows, evaluator.own[found.owner], wanted[found.owner]).any(axis=1))
+
+
+def restrict(evaluator: Evaluator, wanted: Array, some: Integers) -> Iterator[tuple[Integers, Evaluator]]:
+    """Those of some rows of which the same is wanted, with an evaluator that lets numbers go no other way."""
+    kinds, which = np.unique(wanted[some], axis=0, return_inverse=True)
+    for kind, directions in enumerate(kinds):
+        rows, search_space = some[which.ravel() == kind], evaluator.search_space
+        features = search_space.subject.features
+        space = replace(features.space, direction=np.where(directions, directions, features.space.direction))
+        subject = replace(search_space.subject, features=replace(features, space=space))
+        yield rows, replace(evaluator.of_rows(rows), search_space=replace(search_space, subject=subject))
+
+
+def _measure_means(search_space: SearchSpace, at: int) -> Array:
+    """(g,) mean last outputs of reference rows that all have one value of a number, for values from low to high."""
+    subject, space = search_space.subject, search_space.subject.features.space
+    cells = space.background[:, at]
+    cells = cells[(cells >= search_space.lower[at]) & (cells <= search_space.upper[at])]
+    if not len(cells):
+        return np.zeros(0)
+    values = np.unique(np.quantile(cells, (np.arange(N_VALUES) + 0.5) / N_VALUES, method="closest_observation"))
+    some = thinned(len(space.background), N_ROWS)
+    owner = np.tile(some, len(values))
+    rows = space.background[owner]
+    rows[:, at] = np.repeat(values, len(some))
+    own = subject.space.background
+    table = subject.rules.completed(subject.features.unfold(rows, own, owner), own[owner])
+    return np.asarray(subject.predict(table)[:, -1].reshape(len(values), -1).mean(axis=1))
+
+
+def _find_way(means: Array) -> float:
+    """Whether means rise (1), fall (-1) or do neither, by the line through them.
+
+    Examples
+    --------
+    >>> _find_way(np.array([0.1, 0.3, 0.29, 0.5])), _find_way(np.array([0.1, 0.3, 0.1]))
+    (1.0, 0.0)
+    """
+    place = np.arange(len(means)) - (len(means) - 1) / 2
+    slope, spread = float(place @ means), float(np.sum((means - means.mean()) ** 2)) if len(means) else 0.0
+    return float(np.sign(slope)) if slope**2 > CLEAR * spread * float(place @ place) else 0.0
+
+
+def _find_sides(goal: Goal, outputs: Array, subject: Subject) -> Array:
+    """(n,) whether a higher last output (1) or a lower one (-1) brings (n, k) outputs nearer to their goal."""
+    if outputs.shape[1] > 2:
+        return np.zeros(len(outputs))
+    nudge = NUDGE * max(float(np.ptp(subject.outputs[:, -1])), 1e-12) * np.array([-1.0, 1.0])[-outputs.shape[1] :]
+    ends = [outputs + sign * nudge for sign in (1.0, -1.0)]
+    if are_probabilities(subject.outputs):
+        ends = [np.clip(end, 0.0, 1.0) for end in ends]
+    gains = [goal.gain(end, outputs) for end in ends]
+    with np.errstate(invalid="ignore"):
+        return np.sign(np.nan_to_num(gains[0] - gains[1]))

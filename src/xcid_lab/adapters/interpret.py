@@ -12,8 +12,8 @@ from xcid._require import require
 from xcid.errors import InvalidData
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
-from xcid.frames import frame_of
 from xcid.show.wording import colours, find_prediction, rank_largest
+from xcid.table import frame_of
 
 MOST = 15  # features in a picture
 

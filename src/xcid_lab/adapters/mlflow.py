@@ -14,8 +14,8 @@ from typing import Any
 from xcid._require import require
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
-from xcid.frames import frame_of
 from xcid.plots import bar, beeswarm
+from xcid.table import frame_of
 
 FOLDER = "model_explanations_xcid"
 MOST_LETTERS = 250  # of a parameter, which all stores take

@@ -15,7 +15,7 @@ Draw: TypeAlias = Callable[[int], Integers]
 
 
 class Game:
-    """The mean output of coalitions of the features of one row; what is asked of the model is counted.
+    """The mean output of coalitions of the features of one row; evaluations of the model are counted.
 
     All features keep their values: the output of the row itself. None does: the mean over the whole background. Both
     are known, and cost nothing.

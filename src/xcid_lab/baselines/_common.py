@@ -54,7 +54,7 @@ def explained(subject: Subject, X: Any, seed: int, method: Method, settings: dic
 
 
 class Counting:
-    """A predictor that counts the rows that it is asked about."""
+    """A predictor that counts the rows that it is called with."""
 
     def __init__(self, predict: Callable[[Array], Array]) -> None:
         self.predict, self.n_rows = predict, 0

@@ -24,7 +24,7 @@ class Lime:
     the row lies from the background's mean, in the standard deviations that LIME's model is fitted in; for a level, by
     how far its indicator lies from its share. With a discretizer, LIME's own default, numbers are cut into bins and
     the weights are contributions of the row's own bin as they stand; they are less faithful. All features have a
-    weight; none is selected. Integers are rounded before the model is asked. LIME takes no missing cells.
+    weight; none is selected. Integers are rounded before the model is called. LIME takes no missing cells.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from xcid_lab.baselines._common import Found, explained
 
 
 class Chance:
-    """Random scores between -1 and 1, from the seed and the row's values; the model is asked for its outputs only."""
+    """Random scores between -1 and 1, from the seed and the row's values; the model is called for its outputs only."""
 
     def __init__(self, model: Any, background: Any, *, weights: Any = None) -> None:
         self.subject = Subject.of(model, background, weights=weights)

@@ -27,7 +27,7 @@ class Shap:
 
     Trees that SHAP knows are taken apart (interventional TreeSHAP on the scale of probabilities, no evaluations) if
     the values then add up to the outputs; it compares in single precision, which can put a row on the wrong side of a
-    threshold. All other models are asked (KernelSHAP without its selection of features, which would set the weaker
+    threshold. All other models are called (KernelSHAP without its selection of features, which would set the weaker
     ones to 0): with up to 11 features about all coalitions, so that the values are exact for the background rows used.
 
     Parameters
@@ -54,14 +54,14 @@ class Shap:
         self.sample = known[thinned(len(known), as_int(rows, "rows", at_least=1))]
         trees = _tree_values(self.shap, model, self.subject, self.sample)
         self.explainer = "kernel" if trees is None else "tree"
-        self.method: Method = self._asked if trees is None else functools.partial(_taken_apart, trees)
+        self.method: Method = self._called if trees is None else functools.partial(_taken_apart, trees)
 
     def __call__(self, X: Any, *, seed: int = 0) -> Explanation:
         """Explain one row or many; the seed is for the coalitions that are drawn."""
         known = {"explainer": self.explainer, "rows": len(self.sample), "coalitions": self.coalitions}
         return explained(self.subject, X, seed, self.method, {"baseline": "Shap", **known})
 
-    def _asked(self, rows: Array, outputs: Array, keys: Unsigned) -> Found:
+    def _called(self, rows: Array, outputs: Array, keys: Unsigned) -> Found:
         ask = Counting(self.subject.predict)
         with quiet_and_seeded(0):
             explainer = self.shap.KernelExplainer(ask, self.sample)

@@ -1,4 +1,4 @@
-"""Trees that are read from inside, beside asking the same model, and beside other readers of trees."""
+"""Trees that are read from inside, beside calling the same model, and beside other readers of trees."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from xcid_lab.markdown import Cell, Table
 from xcid_lab.subjects import Subject, in_arrays
 
 TREES, EXACT = "trees read from inside", "exact contributions of trees alone"
-ASKED_ROWS = 16  # that asking is timed on
+CALLED_ROWS = 16  # that calling is timed on
 LINES = {
-    "xcid, asked": "xcid, asking the same model about the same samples",
-    "the model alone": "the model's own answers for the samples, without explaining",
+    "xcid, called": "xcid, calling the same model with the same samples",
+    "the model alone": "the model's own predictions of the samples, without explaining",
     "TreeSHAP": "shap's TreeExplainer along the paths",
     "TreeSHAP, interventional": f"the same with {N_BACKGROUND} background rows",
     "contributions": "pred_contribs of XGBoost, pred_contrib of LightGBM",
     "woodelf": f"WoodelfExplainer with {N_BACKGROUND} background rows, if it is installed",
     "fasttreeshap": "fasttreeshap's TreeExplainer, if it is installed (0.1.6 needs NumPy below 2)",
 }
-ASKING = {"forest": 10.0, "extra trees": 10.0, "histogram boosting": 10.0, "LightGBM": 10.0, "XGBoost": 5.0}
+CALLING = {"forest": 10.0, "extra trees": 10.0, "histogram boosting": 10.0, "LightGBM": 10.0, "XGBoost": 5.0}
 FORESTS, SMALL, WIDE = ("forest", "extra trees"), 13, 57
 
 
-class _Asked(NamedTuple):
+class _Called(NamedTuple):
     """The same model, which is not known from inside."""
 
     predict_proba: Callable[[Any], Any]
 
 
 def trees(extent: Extent) -> Iterator[Figure | Table]:
-    """Explanations by reading, at the evaluations a row that asking gets."""
+    """Explanations by reading, at the evaluations a row that calling gets."""
     lines: list[tuple[Cell, ...]] = []
     installed = [name for name, module in (("XGBoost", "xgboost"), ("LightGBM", "lightgbm")) if find_spec(module)]
     for subject in starmap(in_arrays, product(extent.tree_tables, (*extent.tree_models, *installed))):
@@ -87,23 +87,23 @@ def _target(subject: Subject, line: str) -> float | None:
         return 1.0 if d <= WIDE and (is_forest or subject.name == "LightGBM") else None
     if line == "contributions":
         return 1 / 1.5 if d <= SMALL and subject.name == "XGBoost" else None
-    return ASKING.get(subject.name) if line == "xcid, asked" else None
+    return CALLING.get(subject.name) if line == "xcid, called" else None
 
 
 def _race(subject: Subject, extent: Extent) -> dict[str, Timing]:
     n = 1_000 if subject.n_features <= 20 else 3_000
-    ours, asking = (
+    ours, calling = (
         Explainer(model, subject.train, generator=Balanced(n))
-        for model in (subject.model, _Asked(subject.model.predict_proba))
+        for model in (subject.model, _Called(subject.model.predict_proba))
     )
-    many, few = subject.rows(extent.tree_rows), subject.rows(ASKED_ROWS)
+    many, few = subject.rows(extent.tree_rows), subject.rows(CALLED_ROWS)
     generator: Any = ours.setup.generator
     samples = generator.draw(ours.space, run_key(0)).plan.samples(few).reshape(-1, subject.n_features)
     contestants = [
         Contestant("xcid", lambda: ours(many), len(many)),
         Contestant("xcid, one row", lambda: ours(many[:1])),
         Contestant(EXACT, lambda: ours.contributions(many), len(many)),
-        Contestant("xcid, asked", lambda: asking(few), len(few)),
+        Contestant("xcid, called", lambda: calling(few), len(few)),
         Contestant("the model alone", lambda: subject.model.predict_proba(samples), len(few)),
     ]
     for name, make in READERS.items():

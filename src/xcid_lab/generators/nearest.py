@@ -25,7 +25,7 @@ _SWITCH, _END, _PART, _OWN_PART, _OWN_WAY = NEAREST
 class Nearest:
     """Counterfactuals that are near: on the way to real rows of the background, where the output changes.
 
-    The model is asked about background rows: by turns the nearest (numbers in robust standard deviations, 0 or 1 for
+    The model is evaluated on background rows: by turns the nearest (numbers in robust standard deviations, 0 or 1 for
     levels), and others from near to far. The way to the first that flip is halved until the boundary is found; so is
     the way to what remains of them when features are put back, the most changed first, as long as the output still
     flips. Levels change at a random point of the way. Positives lie just beyond the boundary and between it and the
@@ -39,7 +39,7 @@ class Nearest:
     m : int
         Positives and negatives to find for each row; a quarter as many ways to donors are halved.
     max_evaluations : int
-        Most rows that the model is asked to predict for it; half of them may be donors.
+        Most rows that the model predicts for it; half of them may be donors.
     """
 
     m: int = 50

@@ -73,7 +73,7 @@ def flip_shares(
     wanted : int
         Distinct flips that count as all of them.
     draws : int
-        Perturbations of each kind for each row: the model is asked 3 * draws + 1 times.
+        Perturbations of each kind for each row: the model is called with 3 * draws + 1 rows.
     seed : int
     weights : (N,) array, list or series, optional
         Of the rows of the background, as for :class:`xcid.Explainer`.

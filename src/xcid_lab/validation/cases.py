@@ -18,7 +18,7 @@ from xcid.errors import InvalidData, InvalidParameter
 from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers
 from xcid.setup import Setup
 from xcid.subject import Subject
-from xcid.table import Features, FeatureSpace, labels, met
+from xcid.table import Features, FeatureSpace, encode_unseen, labels
 from xcid_lab.validation.records import Effort
 
 MOST_ROWS = 2_000  # of those to explain whose distribution is looked at
@@ -45,7 +45,7 @@ class Case:
         if explainer.made.contributing is None:
             raise InvalidParameter("validate an xcid.Explainer: scores of another kind have no limits to hold")
         setup = quiet(explainer.setup)
-        _, rows, unseen = met(setup.subject.space, X)
+        _, rows, unseen = encode_unseen(setup.subject.space, X)
         names = np.array([str(name) for name in (labels(X, len(rows)) if index is None else index)])
         known = np.flatnonzero(~unseen)
         if not known.size:

@@ -149,7 +149,7 @@ class Kernel:
         return assemble(items, constant_atoms(items, sets), groups)
 
 
-class Cells(NamedTuple):
+class WeightedCells(NamedTuple):
     """Cells (or atoms) of some items: places and widths in units, and the masses of both sets.
 
     ``items`` is (b,), ``widths`` (b, g) or (b, 1), the others (b, g).
@@ -201,17 +201,17 @@ class WeightedSets:
         return WeightedSets(weights, bandwidths, (smooth[0], smooth[1]), (constant[0], constant[1]), low, high, n_cells)
 
 
-def constant_atoms(items: Items, sets: WeightedSets) -> Cells:
+def constant_atoms(items: Items, sets: WeightedSets) -> WeightedCells:
     """Sets of one value: an atom each; one for both where the value is the same."""
     place = np.stack([np.max(np.where(weight > 0, items.values, 0), axis=1) for weight in sets.weights], axis=1)
     p, q = np.zeros_like(place), np.zeros_like(place)
     p[:, 0], q[:, 1] = sets.constant
     same = sets.constant[0] & sets.constant[1] & (place[:, 0] == place[:, 1])
     q[same, 0], q[same, 1] = 1.0, 0.0
-    return Cells(np.arange(len(place)), place, np.ones_like(place), p, q)
+    return WeightedCells(np.arange(len(place)), place, np.ones_like(place), p, q)
 
 
-def binned_cells(items: Items, sets: WeightedSets, chosen: Integers, n_cells: int) -> Cells:
+def binned_cells(items: Items, sets: WeightedSets, chosen: Integers, n_cells: int) -> WeightedCells:
     """Uniform grids of one size for the chosen items."""
     low = sets.low[chosen]
     width = (sets.high[chosen] - low) / n_cells
@@ -221,19 +221,19 @@ def binned_cells(items: Items, sets: WeightedSets, chosen: Integers, n_cells: in
     )
     p, q = bin_masses(values, weights, bandwidths, low, width, n_cells)
     points = low[:, None] + width[:, None] * (np.arange(n_cells) + 0.5)
-    return Cells(chosen, points, width[:, None], p, q)
+    return WeightedCells(chosen, points, width[:, None], p, q)
 
 
-def exact_cells(items: Items, sets: WeightedSets, item: np.int64, shape: Shape, per_bandwidth: int) -> Cells:
+def exact_cells(items: Items, sets: WeightedSets, item: np.int64, shape: Shape, per_bandwidth: int) -> WeightedCells:
     """Cells of any width for one item."""
     weights = [weight[item] * smooth[item] for weight, smooth in zip(sets.weights, sets.smooth, strict=True)]
     bandwidths = (float(sets.bandwidths[0][item]), float(sets.bandwidths[1][item]))
     edges, p, q = cut_cells(shape, items.values[item], (weights[0], weights[1]), bandwidths, per_bandwidth)
     points, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
-    return Cells(np.array([item]), points[None], widths[None], p[None], q[None])
+    return WeightedCells(np.array([item]), points[None], widths[None], p[None], q[None])
 
 
-def assemble(items: Items, atoms: Cells, groups: list[Cells]) -> DensityPair:
+def assemble(items: Items, atoms: WeightedCells, groups: list[WeightedCells]) -> DensityPair:
     """Join atoms and cells of all items in one rectangle, in the user's scale."""
     n_items, n_atoms = atoms.points.shape
     n_points = n_atoms + max((group.points.shape[1] for group in groups), default=0)
