@@ -2,7 +2,7 @@
 
 Each table stands between a comment with its name and one that ends it. What a script prints takes its place.
 
-    python benchmarks/evaluation.py                # all that need no files: eight minutes of a processor
+    python benchmarks/evaluation.py                # all that need no files: about an hour, budgets half of it
     python benchmarks/evaluation.py truth          # in a minute
     python benchmarks/evaluation.py --folder TABLES importance ignored    # from files of the KEEL collection
 """
