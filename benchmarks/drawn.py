@@ -23,7 +23,7 @@ def rings() -> tuple[Array, Any]:
 def counts() -> tuple[Array, Any]:
     """Fourteen counts, and two classes by ratios of some of them."""
     rng = np.random.default_rng(52)
-    X = rng.poisson(rng.gamma(2.0, 2.0, size=(1_500, 14))) * 1.0
+    X = rng.poisson(rng.gamma(2.0, 2.0, size=(1_500, 14))).astype(np.float64)
     ratio = (X[:, 0] + 1) / (X[:, 1] + 1) - 0.7 * (X[:, 2] > 4) * (X[:, 3] + 1) / (X[:, 4] + 2)
     return X, (ratio + 0.5 * rng.normal(size=len(X)) > np.median(ratio)).astype(int)
 
