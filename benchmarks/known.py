@@ -20,8 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from cells import MODELS, Array, paper_tables
+from drawn import DRAWN, LEVELS, WEIGHTED
 from sklearn import datasets
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from unseen import REGRESSIONS
 
 import xcid
@@ -47,6 +52,7 @@ class Case(NamedTuple):
     truth: Array  # (n, d); 0 in the last IGNORED columns
     how: str
     error: float  # of the truth: its standard error as a share of its root mean square
+    settings: dict[str, Any]  # weights of reference rows and kinds of columns, as the explainer takes them
 
 
 class Wanted(NamedTuple):
@@ -89,8 +95,10 @@ def case(name: str, X: Array, y: Any, kind: str, n_rows: int, most: int, split: 
         wide, y, test_size=0.2, random_state=split, stratify=y if is_class else None
     )
     train, target, rows = train[:most], target[:most], rows[:n_rows]
-    which = "forest" if kind == "labels" else kind
-    model = (MODELS if is_class else REGRESSIONS)[which]().fit(train[:, :-IGNORED], target)
+    which, codes = "forest" if kind == "labels" else kind, LEVELS.get(name, ())
+    made = with_levels(which, codes) if codes else (MODELS if is_class else REGRESSIONS)[which]()
+    model = made.fit(train[:, :-IGNORED], target)
+    settings = settings_of(name, X.shape[1], len(train))
     asked = Asked(model, "labels" if kind == "labels" else "probabilities" if is_class else "numbers")
     known, own = asked.outputs(train), asked.outputs(rows)
     about = np.where(own.shape[1] > 2, own.argmax(axis=1), own.shape[1] - 1)
@@ -101,28 +109,57 @@ def case(name: str, X: Array, y: Any, kind: str, n_rows: int, most: int, split: 
     def number(some: Array, column: Any) -> Array:
         return np.asarray(scale(asked.outputs(some), np.broadcast_to(column, len(some))))
 
-    truth, error, how = find_truth(model, wanted, number, about, train, rows, kind)
+    truth, error, how = find_truth(model, wanted, number, about, train, rows, kind, settings)
     whole = np.concatenate([truth, np.zeros((len(rows), IGNORED))], axis=1)
     shown = f"{kind}, {given.replace('_', ' ')}" if given else kind
-    return Case(f"{name} | {shown}", asked, wanted, number, about, train, rows, whole, how, error)
+    return Case(f"{name} | {shown}", asked, wanted, number, about, train, rows, whole, how, error, settings)
+
+
+def with_levels(kind: str, codes: tuple[int, ...]) -> Any:
+    """A model that takes some columns as codes of levels, and missing cells."""
+    if kind == "boosting":
+        return MODELS[kind]().set_params(categorical_features=list(codes))
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), list(codes)), remainder=numbers)
+    return make_pipeline(steps, MODELS[kind]())
+
+
+def settings_of(name: str, n_used: int, n_train: int) -> dict[str, Any]:
+    """What is told of the columns and reference rows of a table beside their cells."""
+    if name not in LEVELS:
+        return {}
+    codes = [at for at in range(n_used + IGNORED) if (at if at < n_used else at - n_used) in LEVELS[name]]
+    weights = np.random.default_rng(2).integers(1, WEIGHTED[name] + 1, n_train)
+    return {"weights": weights * 1.0, "kinds": {f"x{at}": "categorical" for at in codes}}
 
 
 def find_truth(
-    model: Any, scale: str, number: Callable[[Array, Any], Array], about: Any, train: Array, rows: Array, kind: str
+    model: Any,
+    scale: str,
+    number: Callable[[Array, Any], Array],
+    about: Any,
+    train: Array,
+    rows: Array,
+    kind: str,
+    settings: dict[str, Any],
 ) -> tuple[Array, float, str]:
     """(n, d) contributions of all columns but the ignored ones, their relative error and how they were found."""
     used, n_used = slice(None, -IGNORED), train.shape[1] - IGNORED
     if kind in ("forest", "boosting"):
-        read = xcid.Explainer(model, train[:, used], scale=scale).contributions(rows[:, used])
+        known = {f"x{at}" for at in range(n_used)}
+        kinds = {name: one for name, one in settings.get("kinds", {}).items() if name in known}
+        asked = xcid.Explainer(model, train[:, used], scale=scale, weights=settings.get("weights"), kinds=kinds)
+        read = asked.contributions(rows[:, used])
         if read.exact is not None and read.exact.all():
             return np.asarray(read.values), 0.0, "exact"
-    if n_used <= MOST_ENUMERATED and len(train) * 2**n_used <= 2**18:
+    weights = settings.get("weights")
+    if weights is None and n_used <= MOST_ENUMERATED and len(train) * 2**n_used <= 2**18:
         return (
             np.array([enumerate_subsets(number, *pair, train) for pair in zip(rows, about, strict=True)]),
             0.0,
             "enumerated",
         )
-    walked = [walk(number, *pair, train, seed) for seed, pair in enumerate(zip(rows, about, strict=True))]
+    walked = [walk(number, *pair, train, seed, weights) for seed, pair in enumerate(zip(rows, about, strict=True))]
     truth, variance = (np.array(part) for part in zip(*walked, strict=True))
     return truth, float(np.sqrt(variance.mean() / np.mean(truth**2))), "walked"
 
@@ -152,10 +189,15 @@ def _choose(n: int, k: int) -> float:
     return float(np.prod([(n - i) / (i + 1) for i in range(k)]))
 
 
-def walk(number: Callable[[Array, Any], Array], row: Array, about: int, train: Array, seed: int) -> tuple[Array, Array]:
+def walk(
+    number: Callable[[Array, Any], Array], row: Array, about: int, train: Array, seed: int, weights: Array | None = None
+) -> tuple[Array, Array]:
     """(d,) Shapley values of a row and their variances, by random orders in which its values take their places."""
     rng, d = np.random.default_rng(1_000 + seed), len(row) - IGNORED
-    donors = rng.permutation(np.resize(rng.permutation(len(train)), WALKS // 2))
+    if weights is None:
+        donors = rng.permutation(np.resize(rng.permutation(len(train)), WALKS // 2))
+    else:
+        donors = rng.choice(len(train), WALKS // 2, p=weights / weights.sum())
     step, gains = max(1, MOST_CELLS // (2 * (d + 1) * len(row))), []
     for start in range(0, len(donors), step):
         some = donors[start : start + step]
@@ -183,6 +225,8 @@ def from_folder(folder: Path, name: str) -> tuple[Array, Any]:
 
 def built_in(name: str) -> tuple[Array, Any]:
     """A table of this package, of scikit-learn or a drawn one."""
+    if name in DRAWN:
+        return DRAWN[name]()
     paper = {table.lower(): (X, np.asarray(y)) for table, X, y in paper_tables()}
     if name in paper:
         return paper[name]

@@ -38,6 +38,7 @@ from sklearn.ensemble import (  # noqa: E402
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 
 import xcid  # noqa: E402
@@ -54,6 +55,10 @@ MODELS: dict[str, Callable[[], Any]] = {
         iterations=200, thread_count=1, verbose=0, random_seed=0, allow_writing_files=False
     ),
     "forest": lambda: RandomForestClassifier(100, n_jobs=1, random_state=0),
+    "forest of a number, leaves of five": lambda: RandomForestRegressor(
+        100, min_samples_leaf=5, n_jobs=1, random_state=0
+    ),
+    "forest of a number": lambda: RandomForestRegressor(100, n_jobs=1, random_state=0),  # beyond the bound: sampled
 }
 N_TRAIN, N_ROWS, BEHIND = 2_500, 200, 100
 
@@ -159,6 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", type=int, default=1_000, help="reference rows of xcid (default: 1000)")
     parser.add_argument("--peers", nargs="*", default=list(PEERS), help="some of: " + "; ".join(list(PEERS)[1:]))
+    parser.add_argument("--models", nargs="*", help="some of: " + "; ".join(MODELS))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     peers = {name: peer for name, peer in PEERS.items() if name == "xcid" or name in options.peers}
@@ -171,8 +177,12 @@ def main() -> None:
         X, y = make_classification(
             N_TRAIN + N_ROWS, d, n_informative=min(d - 1, 10), n_redundant=0, flip_y=0.1, random_state=0
         )
+        number = np.abs(X[:, 0]) + X[:, 1] * X[:, 2] + y + np.random.default_rng(0).normal(size=len(X))
         for name, make in MODELS.items():
-            model = make().fit(X[:N_TRAIN], y[:N_TRAIN])
+            if options.models and name not in options.models:
+                continue
+            model = make()
+            model.fit(X[:N_TRAIN], (number if isinstance(model, RandomForestRegressor) else y)[:N_TRAIN])
             times = [race(peer, model, X[: options.reference], X[N_TRAIN:]) for peer in peers.values()]
             cells = [f"{one[at]:,.{2 * at}f}" if one else "" for at in (0, 1) for one in times]
             print(f"| {name} | {d} |", " | ".join(cells), "|", flush=True)

@@ -17,8 +17,8 @@ def script():
 
 
 def test_every_table_has_its_place_in_the_page(script):
-    page = script.PAGE.read_text(encoding="utf-8")
     for name, (file, *_) in script.SCRIPTS.items():
+        page = script.page_of(name).read_text(encoding="utf-8")
         assert (PATH.parent / file).exists()
         changed = script.replaced(page, name, "| a table |")
         assert "| a table |" in changed

@@ -12,6 +12,7 @@ from scipy import special
 from sklearn.linear_model import LogisticRegression
 
 import xcid
+from xcid.contributions.effects import over_blocks
 from xcid.contributions.sampled import CONFIDENCE
 from xcid.generators import Balanced
 
@@ -68,6 +69,18 @@ def explained(log_odds, n_features, n, seeds=SEEDS):
 def _chances(log_odds):
     chance = special.expit(log_odds)
     return np.column_stack([1 - chance, chance])
+
+
+def test_a_trend_along_the_order_of_donors_is_no_chance():
+    """Each block has its share of the order, so that only what goes up and down within it is left to chance."""
+    size, n_blocks, rng = 8, 40, np.random.default_rng(0)
+    influence = rng.normal(size=(size * n_blocks, 3))
+    influence[:] = influence[:size].repeat(n_blocks, axis=0).reshape(size, n_blocks, 3).swapaxes(0, 1).reshape(-1, 3)
+    noise, trend = rng.normal(size=(400, size * n_blocks)), 3.0 * np.arange(n_blocks).repeat(size)
+    told, freedom = over_blocks(noise + trend, influence, size)
+    due = (influence**2).sum(axis=0)
+    assert np.allclose(told.mean(axis=0) / due, 1, atol=0.06)
+    assert np.allclose(2 / (told / due).var(axis=0), freedom, rtol=0.25)  # of a multiple of chi-squared
 
 
 def standard_errors_from_nominal(held):

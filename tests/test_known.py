@@ -38,6 +38,28 @@ def test_three_ways_to_the_truth_agree(known, table, monkeypatch):
     assert np.sqrt(variance).max() < 0.01
 
 
+def test_a_reference_row_of_weight_five_counts_as_five(known, table, monkeypatch):
+    case = known.case("drawn", *table, "forest", 3, 40)
+    weights = np.where(case.train[:, 2] > 0, 5, 1)
+    row, about = case.rows[0], case.about[0]
+    counted = known.enumerate_subsets(case.number, row, about, np.repeat(case.train, weights, axis=0))
+    monkeypatch.setattr(known, "WALKS", 4_000)
+    walked, variance = known.walk(case.number, row, about, case.train, 0, weights * 1.0)
+    assert np.all(np.abs(walked - counted) < 5 * np.sqrt(variance))
+    plain = known.enumerate_subsets(case.number, row, about, case.train)
+    assert np.any(np.abs(plain - counted) > 5 * np.sqrt(variance))  # by which the two are told apart
+
+
+def test_levels_missing_cells_and_weights_have_their_truth(known):
+    case = known.case("loans", *known.built_in("loans"), "boosting", 2, 60)
+    assert case.how == "exact"
+    assert np.isnan(case.train).any()
+    assert sorted(case.settings["kinds"]) == ["x1", "x10", "x3", "x5"]
+    assert set(case.settings["weights"]) == {1.0, 2.0, 3.0, 4.0}
+    walked, variance = known.walk(case.number, case.rows[0], case.about[0], case.train, 0, case.settings["weights"])
+    assert np.all(np.abs(walked - case.truth[0, : -known.IGNORED]) < 5 * np.sqrt(variance) + 1e-12)
+
+
 def test_limits_hold_the_truth(known, table):
     measure = importlib.import_module("calibration").measure
     found = measure(known.case("drawn", *table, "mlp", 5, 40), 4)

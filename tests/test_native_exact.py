@@ -365,6 +365,11 @@ def test_models_that_do_not_add_up(model):
 def test_too_much_work(monkeypatch, form):
     native = read(RandomForestClassifier(3, random_state=0).fit(X, Y), NAMES)
     assert Exact.of(native, X, None, ALONE) is not None
+    with monkeypatch.context() as few:
+        few.setattr(shapley, "MOST_DEEP", 0)
+        assert (Exact.of(native, X, None, ALONE) is None) == (shapley.whole() is not None)
+        shallow = read(RandomForestClassifier(3, max_depth=shapley.SHALLOW, random_state=0).fit(X, Y), NAMES)
+        assert Exact.of(shallow, X, None, ALONE) is not None
     monkeypatch.setattr(shapley, "MOST_WORK", 1_000)
     monkeypatch.setattr(shapley, "MOST_PLAIN_WORK", 1_000)
     assert Exact.of(native, X, None, ALONE) is None

@@ -26,7 +26,8 @@ KNOTS = (0.25, 0.5, 0.75)  # shares of the reference data below the knots of a n
 BENDS, REST = 1e-2, 1e-10  # penalties of columns that bend, and of the others, for each pair
 CROWDED = 0.1  # penalty of the signs where they are more than half as many as the pairs
 MOST_LEVERAGE = 0.9
-CORRECTION = 0.75  # power of what leverage leaves of a residual: 1 is the jackknife, on the safe side; 1/2 is not
+CORRECTION, SAFER = 0.5, 0.75  # power of what leverage leaves of a residual: right where noise is even; if crowded
+FIRST, SECOND = 2 / 3, 18 / 35  # degrees of freedom that each difference of that order is worth
 TINY = 1e-20  # share of the square of a gap that tells nothing of it
 BEND = 0.05  # standard deviation of what Simpson's rule may lack, in units of how far effects bend
 
@@ -104,7 +105,7 @@ def solution(columns: Array, penalty: Array) -> Array:
 def inflation(columns: Array, solved: Array) -> Array:
     """(p,) what makes up for the freedom that the columns of a fit take from each of its residuals."""
     leverage = np.minimum(MOST_LEVERAGE, np.sum(solved * columns, axis=1))
-    return np.asarray((1 - leverage) ** -CORRECTION)
+    return np.asarray((1 - leverage) ** -(CORRECTION if 2 * columns.shape[1] <= len(columns) else SAFER))
 
 
 class NumberBasis(NamedTuple):
@@ -197,8 +198,8 @@ def measure_effects(plan: EffectRegression, responses: Array) -> Measured:
     apart = last[:, 1:] - last[:, :-1]
     chance = [
         (variance, freedom),
-        ((bent**2).sum(1) / (6 * (n_alone - 2) * n_alone) / 36, (n_alone - 2) * 2 / 3),
-        ((apart**2).sum(1) / (2 * (n_rest - 1) * n_rest) / 36, (n_rest - 1) * 2 / 3),
+        ((bent**2).sum(1) / (6 * (n_alone - 2) * n_alone) / 36, (n_alone - 2) * SECOND),
+        ((apart**2).sum(1) / (2 * (n_rest - 1) * n_rest) / 36, (n_rest - 1) * FIRST),
     ]
     total = sum(part for part, _ in chance)
     squares = sum(part**2 / of_part for part, of_part in chance)
@@ -235,8 +236,9 @@ def summing(found: Measured, total: Array, able: Flags) -> Measured:
 def over_blocks(residuals: Array, influence: Array, size: int) -> tuple[Array, float]:
     """(n, f) variances of effects from (n, p) residuals, and their degrees of freedom.
 
-    Blocks follow an order in which donors that are alike are neighbours, so that differences of neighbouring blocks
-    measure what is left to chance. With few blocks each pair stands for itself, which is on the safe side.
+    Blocks follow an order in which donors that are alike are neighbours, and each has its share of it. So second
+    differences of neighbouring blocks, which no trend along the order enlarges, measure what is left to chance. With
+    few blocks each pair stands for itself, which is on the safe side.
     """
     pairs = residuals.shape[1]
     if pairs < FEWEST * size:
@@ -245,5 +247,5 @@ def over_blocks(residuals: Array, influence: Array, size: int) -> tuple[Array, f
     by_block = residuals[:, :used].reshape(len(residuals), n_blocks, size).swapaxes(0, 1)
     sums = by_block @ influence[:used].reshape(n_blocks, size, -1)  # (blocks, n, f)
     sums[-1] += residuals[:, used:] @ influence[used:]
-    apart = sums[1:] - sums[:-1]
-    return (apart**2).sum(0) / 2 * (n_blocks / (n_blocks - 1)), 2 * (n_blocks - 1) / 3
+    bent = sums[2:] - 2 * sums[1:-1] + sums[:-2]
+    return (bent**2).sum(0) / 6 * (n_blocks / (n_blocks - 2)), (n_blocks - 2) * SECOND

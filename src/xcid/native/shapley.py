@@ -26,8 +26,9 @@ SCALES: dict[Link, str] = {
     **dict.fromkeys((several, single_several), MARGINS),
     first: NUMBER,
 }
-MOST_WORK, MOST_PLAIN_WORK = 2**30, 2**22  # leaves by reference rows: some 2 s to prepare, and some .7 s by NumPy
-DEEPEST = 63  # levels of trees that the compiled form goes down
+MOST_WORK, MOST_PLAIN_WORK = 2**30, 2**22  # leaves by reference rows: some 3 s to prepare, and some .7 s by NumPy
+MOST_DEEP = 2**17  # leaves below more than SHALLOW levels: for more there is no room, and sampling is faster
+SHALLOW, DEEPEST = 6, 63  # levels whose terms are short tables, and levels that the compiled form goes down
 Players: TypeAlias = Sequence[Sequence[int]]
 
 
@@ -91,9 +92,11 @@ class Summand:
         """Whether there is little enough to do."""
         if isinstance(self.core, Linear):
             return True
-        walk, depth = self.core.walk, _depth(self.core)
-        work = int((walk.left == np.arange(len(walk.left))).sum()) * len(self.background)
-        return work <= (MOST_PLAIN_WORK if whole() is None or depth > DEEPEST else MOST_WORK)
+        leaves = _leaves(self.core)
+        work = sum(leaves) * len(self.background)
+        if whole() is None or len(leaves) > DEEPEST + 1:
+            return work <= MOST_PLAIN_WORK
+        return work <= MOST_WORK and sum(leaves[SHALLOW + 1 :]) <= MOST_DEEP
 
     def with_room(self, room: Room) -> Summand:
         """The same for rows of more levels; what is prepared of the reference rows serves both."""
@@ -120,7 +123,7 @@ class Summand:
         player = np.concatenate([owner, owner[self.core.indicators.source]])
         reference = Reference(cells, self.shares, player, n_players, len(self.core.ensemble.base))
         library, walk = whole(), self.core.walk
-        if library is None or _depth(self.core) > DEEPEST:
+        if library is None or len(_leaves(self.core)) > DEEPEST + 1:
             made: Compiled | Plain = Plain(walk, reference)
         else:
             made = Compiled(library, walk, reference)
@@ -154,14 +157,14 @@ class Added:
         return np.zeros((len(cells), self._n_players, self._n_players, self._weights.shape[1]))
 
 
-def _depth(trees: Trees) -> int:
-    """Levels below the root of the deepest tree."""
-    at, depth = trees.walk.roots, 0
-    while True:
-        at = at[trees.walk.left[at] != at]
-        if not len(at):
-            return depth
-        at, depth = np.concatenate([trees.walk.left[at], trees.walk.right[at]]), depth + 1
+def _leaves(trees: Trees) -> list[int]:
+    """How many leaves lie at each level, from the roots down to the deepest."""
+    at, found = trees.walk.roots, list[int]()
+    while len(at):
+        inner = at[trees.walk.left[at] != at]
+        found.append(len(at) - len(inner))
+        at = np.concatenate([trees.walk.left[inner], trees.walk.right[inner]])
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
