@@ -135,7 +135,7 @@ def measure(models: list[Any], shown: int, sample: Any, references: list[Array],
     clock = [time.process_time()]
     alone = explain(model, reference, rows)
     clock.append(time.process_time())
-    refits = xcid.refits(model, *sample, n=n, seed=shown)
+    refits = xcid.refits(model, sample[0], sample[1], n=n, seed=shown)
     clock.append(time.process_time())
     own = explain(model, reference, rows, refits=refits, limits="training")
     clock.append(time.process_time())

@@ -119,7 +119,7 @@ def _write(options: argparse.Namespace, found: Iterator[Explanation], total: int
     pieces = _keep(found, first, whole if is_archive or total < MANY_ROWS else None)
     columns: Iterator[Columns] = map(to_columns if reasons is None else reasons.columns, pieces)
     if options.json:
-        columns = print_json(columns)
+        columns = print_json(columns, lambda: {"settings": dict(first[0].details.settings or {})})
     if options.out is not None and not is_archive:
         writers.write(options.out, columns)
     else:

@@ -94,7 +94,7 @@ class Reasons:
         columns = {name: [line[at] for line in lines] for at, name in enumerate(names)}
         frame = frames.frame_of(columns, backend)
         if backend == "pandas":
-            frame.attrs.update(question=asked.question, unit=asked.unit)
+            frame.attrs.update(frames.describe_source(asked))
         return frame
 
     def columns(self, explanation: Explanation) -> dict[str, Any]:
