@@ -48,6 +48,6 @@ def check_cautions(case: Case, found: tuple[Caution, ...]) -> Check:
     share = binomial(count, len(case.rows))
     others = f"; {len(case.unseen)} others hold what the reference data lack" if case.unseen else ""
     tried = f"{len(case.rows)} explained rows{others}"
-    said = f"Something speaks against relying on {count} of {len(case.rows)} explained rows: the list says what."
-    meaning = (said, f"{said} That is more than half: this explainer should not be used for such rows as it is.")
+    said = f"{count} of {len(case.rows)} explained rows are not to be relied on as they are; the list says why."
+    meaning = (said, f"{said} That is more than half: do not use this explainer for such rows as it is.")
     return judge(CAUTIONS, tried, share, "at most", MOST, meaning)

@@ -42,9 +42,9 @@ def check_parts(case: Case, stays: Flags) -> Check:
         "share of strongest contributions that are the same"
     )
     meaning = (
-        f"Against half of the reference rows, the strongest contribution stays in {share.figure:.0%} of cases.",
-        f"Against half of the reference rows, the strongest one stays in only {share.figure:.0%} of the "
-        "cases: give more reference rows, or say which ones a reason is against.",
+        f"Against half of the reference rows, the strongest contribution is the same in {share.figure:.0%} of cases.",
+        f"Against half of the reference rows, the strongest contribution is the same in only {share.figure:.0%} of the "
+        "cases: give more reference rows, or say which ones a reason is measured against.",
     )
     return judge(PARTS, tried, share, "at least", REFERENCE_STAYS, meaning)
 
@@ -62,8 +62,8 @@ def check_refits(case: Case) -> list[Check]:
     stays = share_of(np.abs(fresh).argmax(axis=1) == first[:, None])
     tried = f"{len(values)} rows by {n_refits} models that were trained again, spread as models of other data would be"
     meaning = (
-        f"The strongest contribution is that of a retrained model, too, in {stays.figure:.0%} of the cases.",
-        f"The strongest contribution is that of a retrained model in only {stays.figure:.0%} of the cases: do not give "
+        f"A retrained model has the same strongest contribution in {stays.figure:.0%} of the cases.",
+        f"A retrained model has the same strongest contribution in only {stays.figure:.0%} of the cases: do not give "
         "it as the reason without saying so.",
     )
     held = share_of(hold_left_out(values, again))

@@ -119,8 +119,8 @@ def check_coverage(case: Case, truth: Callable[[], Truth]) -> Check:
     )
     share = share_of(cells)
     meaning = (
-        f"The limits of sampled contributions hold what is true in {share.figure:.0%} of the cases; 95% are promised.",
-        f"The limits hold what is true in only {share.figure:.0%} of the cases, and 95% are promised: they are too "
+        f"Limits of sampled contributions hold the true value in {share.figure:.0%} of the cases; 95% are promised.",
+        f"The limits hold the true value in only {share.figure:.0%} of the cases, and 95% are promised: they are too "
         "narrow for this model and these reference data.",
     )
     if case.is_exact:
