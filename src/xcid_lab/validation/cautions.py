@@ -33,9 +33,9 @@ def find_cautions(case: Case, stays: Flags) -> tuple[Caution, ...]:
             if not significant[at].any():
                 reasons.append("no contribution is significant")
             if stays[at].mean() < STAYS:
-                reasons.append("the strongest contribution is another one against other reference rows")
+                reasons.append("against other reference rows, another contribution is the strongest")
             if fresh is not None and np.mean(np.abs(fresh[at]).argmax(axis=0) == first[at]) < STAYS:
-                reasons.append("the strongest contribution is likely another one after retraining")
+                reasons.append("after retraining, another contribution is likely the strongest")
         if reasons:
             said.append(Caution(name, tuple(reasons)))
     unseen = "it holds a level or a missing cell that the reference data lack"

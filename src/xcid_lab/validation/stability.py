@@ -69,7 +69,7 @@ def check_refits(case: Case) -> list[Check]:
     held = share_of(hold_left_out(values, again))
     said = (
         f"Limits by the other refits hold {held.figure:.0%} of the contributions of a refit, where 95% are to be "
-        "expected. Whether limits over trainings hold for models of fresh data, refits cannot tell: they share rows.",
+        "expected. Refits cannot tell whether limits over trainings hold for models of fresh data: they share rows.",
         f"Limits by the other refits hold only {held.figure:.0%} of the contributions of a refit, where 95% are to be "
         "expected: some refits are unlike the others, and limits over trainings too narrow for them.",
     )
