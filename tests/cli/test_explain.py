@@ -18,7 +18,7 @@ from xcid._check import warn
 from xcid.cid.densities.bandwidths import SHAPES
 from xcid.cli import _wanted, explain
 from xcid.errors import ModelError
-from xcid.io import tables, training
+from xcid.io import tables, training, trial
 from xcid.io.writers import original
 from xcid.show.reasons import Reasons
 
@@ -499,7 +499,9 @@ def test_limits_over_trainings_are_those_of_the_library(command, csv, tmp_path):
     assert "limits" not in explainer.replace(sources=None).contributions(background.iloc[2:3]).to_frame()
 
 
-def test_refits_may_be_files_that_are_loaded_as_safely_as_any_model(command, csv, tmp_path):
+def test_refits_may_be_files_that_are_loaded_as_safely_as_any_model(command, csv, tmp_path, monkeypatch):
+    tried, try_file = [], trial.try_file
+    monkeypatch.setattr(trial, "try_file", lambda path, trusted: tried.append(path) or try_file(path, trusted))
     skops = pytest.importorskip("skops.io")
     pickle = pytest.importorskip("joblib")
     numbers = pd.read_csv(csv)[["first", "y"]]
@@ -514,6 +516,7 @@ def test_refits_may_be_files_that_are_loaded_as_safely_as_any_model(command, csv
     more = ("--rows", "2:7", "--out", tmp_path / "a.csv")
     status, _, err = command(*typed, "--refits", *files, "--reference", tmp_path / "x.csv", *more)
     assert status == 0, err
+    assert tried == [tmp_path / "0.skops", *files]  # each in a process of its own first
     explainer = xcid.Explainer(model, X, refits=models, limits="training")
     due = explainer.contributions(X.iloc[2:7]).to_frame()
     found = pd.read_csv(tmp_path / "a.csv")
