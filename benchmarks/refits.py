@@ -1,18 +1,25 @@
 """Do limits hold what a model of fresh data, or fresh reference rows, would show?
 
-A table, or draws from a population, is cut into ten training samples that share no row. Each gives a model. The first
-three are explained with refits on their own sample; the nine others of each are the fresh models, which are explained
-in the same rows, about the same class, on the same scale.
+A table, or draws from a population, is cut into ten samples that share no row: 500 rows to train on and 100 reference
+rows each. Each model is explained against the reference rows of its own sample, with refits on its own training rows;
+the nine others are the fresh ones. All are explained in the same rows, about the same class, on the same scale.
 
 - computation, reference, training: share of the contributions of fresh models that lie inside limits of each kind,
   against the same reference rows;
-- both: the same by limits over training, against fresh reference rows as well;
+- both: the same by limits over training, of fresh models against their own, fresh reference rows;
 - rows: share of the contributions of the same model against fresh reference rows inside the limits over reference rows;
 - strongest: the coverage by limits over training of the feature with the largest contribution;
 - width: of limits over training, beside 1.96 standard deviations of the difference of two fresh models;
 - training's part: of the variance by all sources, what training makes up;
 - reasons: of those that ``reasons(4)`` gives with a share of .9 or more, how often fresh models have them among their
   four largest contributions of that sign; and how many there are of all.
+
+After ± stands the standard error of a cell, by the jackknife over the ten samples, each of which is left out both as
+the one that is shown and as a fresh one. It is over samples of one table, not over rows or tables.
+
+What counts as a failure, written down before the first run with ten draws of reference rows: for training, for both and
+for rows, each by itself, a cell below .90, however large its standard error, and a mean of cells outside .93 to .97;
+for reasons, less than .90, of all or in the mean of cells.
 
 The last lines are means over cells, and for reasons the mean over all reasons as well, since cells have few or many.
 
@@ -47,7 +54,7 @@ from xgboost import XGBClassifier, XGBRegressor
 import xcid
 from xcid import directions
 
-SAMPLES, SHOWN, TRAIN, REFERENCE, ROWS = 10, 3, 500, 100, 30
+SAMPLES, TRAIN, REFERENCE, ROWS = 10, 500, 100, 30
 FIRST, SURE = 4, 0.9
 NEEDED = SAMPLES * (TRAIN + REFERENCE) + ROWS
 TREES: dict[str, Any] = {"n_estimators": 60, "max_depth": 4, "n_jobs": 1}
@@ -74,6 +81,7 @@ class Found(NamedTuple):
     """What one explained model comes to: a number for each of NAMES, and how much there was to count."""
 
     numbers: dict[str, float]
+    by_fresh: dict[str, Array]  # (SAMPLES,) coverage of each fresh sample; NaN for its own
     n_sure: int
     n_reasons: int
     seconds: tuple[float, float, float]  # explained alone, trained again, explained with refits
@@ -122,41 +130,50 @@ def measure_reasons(own: xcid.Explanation, fresh: Array) -> tuple[float, int, in
 
 
 def measure(models: list[Any], shown: int, sample: Any, references: list[Array], rows: Array, n: int) -> Found:
-    """Hold the limits of one model against all others."""
-    model, reference, others = models[shown], references[0], [one for at, one in enumerate(models) if at != shown]
+    """Hold the limits of one model, against reference rows of its own, against all others."""
+    model, reference, fresh = models[shown], references[shown], [at for at in range(SAMPLES) if at != shown]
     clock = [time.process_time()]
     alone = explain(model, reference, rows)
     clock.append(time.process_time())
-    X, y = sample
-    refits = xcid.refits(model, X, y, n=n, seed=shown)
+    refits = xcid.refits(model, sample[0], sample[1], n=n, seed=shown)
     clock.append(time.process_time())
     own = explain(model, reference, rows, refits=refits, limits="training")
     clock.append(time.process_time())
-    kinds = {"training": own, "computation": alone}
-    if own.sd_reference is not None:
-        kinds["reference"] = explain(model, reference, rows, limits="reference")
-    asked = explain(model, reference, rows, refits=others)
+    asked = explain(model, reference, rows, refits=[models[at] for at in fresh])
+    apart = [explain(model, references[at], rows, refits=[models[at]] * 2) for at in fresh]
     assert asked.retrained is not None
-    fresh = np.moveaxis(asked.retrained, 2, 0)
-    found = {name: float(hold(kind, fresh).mean()) for name, kind in kinds.items()}
-    apart = [
-        explain(model, some, rows, refits=[one] * 2) for one, some in zip(others[::2], references[1::2], strict=True)
-    ]
-    both = np.array([one.retrained[:, :, 0] for one in apart if one.retrained is not None])
-    found["both"] = float(hold(own, both).mean())
-    if "reference" in kinds:
-        found["rows"] = float(hold(kinds["reference"], np.array([one.values for one in apart])).mean())
+    others = np.moveaxis(asked.retrained, 2, 0)
+    held = {
+        "training": hold(own, others),
+        "both": hold(own, np.array([one.retrained[:, :, 0] for one in apart if one.retrained is not None])),
+    }
+    found = {"computation": float(hold(alone, others).mean())}
+    if own.sd_reference is not None:
+        kind = explain(model, reference, rows, limits="reference")
+        found["reference"] = float(hold(kind, others).mean())
+        held["rows"] = hold(kind, np.array([one.values for one in apart]))
     strongest = np.abs(own.values).argmax(axis=1)
-    found["strongest"] = float(hold(own, fresh)[:, np.arange(len(rows)), strongest].mean())
-    every = np.concatenate([fresh, own.values[None]])
+    found["strongest"] = float(held["training"][:, np.arange(len(rows)), strongest].mean())
+    found |= measure_spread(own, np.concatenate([others, own.values[None]]))
+    found["reasons"], n_sure, n_reasons = measure_reasons(own, others)
+    by_fresh = {name: np.insert(one.mean(axis=(1, 2)), shown, np.nan) for name, one in held.items()}
+    first, trained, explained = np.diff(clock)
+    return Found(found, by_fresh, n_sure, n_reasons, (first, trained, explained))
+
+
+def measure_spread(own: xcid.Explanation, every: Array) -> dict[str, float]:
+    """How wide limits are beside the spread of (b, n, d) contributions by all models, and training's part in them."""
     assert own.lower is not None
     assert own.upper is not None
-    found["width"] = float((own.upper - own.lower).mean() / (2 * 1.96 * np.sqrt(2) * every.std(axis=0, ddof=1).mean()))
+    width = float((own.upper - own.lower).mean() / (2 * 1.96 * np.sqrt(2) * every.std(axis=0, ddof=1).mean()))
     parts = [spread**2 for spread in (own.sd_training, own.sd_computation, own.sd_reference) if spread is not None]
-    found["training's part"] = float(parts[0].sum() / np.sum(parts)) if len(parts) == 3 else np.nan
-    found["reasons"], n_sure, n_reasons = measure_reasons(own, fresh)
-    first, trained, explained = np.diff(clock)
-    return Found(found, n_sure, n_reasons, (first, trained, explained))
+    return {"width": width, "training's part": float(parts[0].sum() / np.sum(parts)) if len(parts) == 3 else np.nan}
+
+
+def average(square: Array) -> tuple[float, float]:
+    """The mean of a (k, k) table of coverage, own sample by fresh sample, and its standard error by the jackknife."""
+    left = np.array([np.nanmean(np.delete(np.delete(square, at, 0), at, 1)) for at in range(len(square))])
+    return float(np.nanmean(square)), float(np.sqrt((len(left) - 1) * left.var()))
 
 
 def run(table: str, X: Array, y: Any, kind: str, n: int) -> tuple[str, dict[str, float], float]:
@@ -167,21 +184,21 @@ def run(table: str, X: Array, y: Any, kind: str, n: int) -> tuple[str, dict[str,
     rows = X[order[SAMPLES * (TRAIN + REFERENCE) :][:ROWS]]
     is_class = len(np.unique(y)) <= 26
     make = (CLASSES if is_class else NUMBERS)[kind]
-    models = [make().fit(X[part], y[part]) for part in parts]
-    each = [
-        measure(models, at, (X[parts[at]], y[parts[at]]), [X[part] for part in kept], rows, n) for at in range(SHOWN)
-    ]
+    models, references = [make().fit(X[part], y[part]) for part in parts], [X[part] for part in kept]
+    each = [measure(models, at, (X[part], y[part]), references, rows, n) for at, part in enumerate(parts)]
     counts = np.array([one.n_sure for one in each], dtype=float)
     mean = {name: float(np.mean([one.numbers.get(name, np.nan) for one in each])) for name in NAMES}
     known = counts > 0
     shares = np.array([one.numbers["reasons"] for one in each])
     mean["reasons"] = float((shares[known] * counts[known]).sum() / counts.sum()) if known.any() else np.nan
-    seconds = np.mean([one.seconds for one in each], axis=0)
-    cells = [f"{mean[name]:.2f}" if name == "width" else write(mean[name]) for name in NAMES]
+    cells = {name: f"{mean[name]:.2f}" if name == "width" else write(mean[name]) for name in NAMES}
+    for name in each[0].by_fresh:
+        mean[name], error = average(np.array([one.by_fresh[name] for one in each]))
+        cells[name] = f"{mean[name]:.3f} ± {error:.3f}"
     what = f"{len(np.unique(y))} classes" if is_class else "a number"
-    spent = " + ".join(f"{one:.1f}" for one in seconds)
+    spent = " + ".join(f"{one:.1f}" for one in np.mean([one.seconds for one in each], axis=0))
     of_all = f"({counts.sum():.0f} of {sum(one.n_reasons for one in each)})"
-    line = f"| {table} | {X.shape[1]}, {what} | {kind} | {' | '.join(cells)} {of_all} | {spent} |"
+    line = f"| {table} | {X.shape[1]}, {what} | {kind} | {' | '.join(cells.values())} {of_all} | {spent} |"
     return line, mean, float(counts.sum())
 
 

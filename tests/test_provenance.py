@@ -111,6 +111,7 @@ def test_every_explanation_says_where_it_comes_from(tmp_path):
     assert f"xcid {xcid.__version__}, Python " in settings["versions"]
     assert "sklearn" in settings["versions"]
     assert explanation.to_frame().attrs["settings"] == settings
+    assert explanation.reasons(1).attrs == explanation.to_frame().attrs
     for name in ("a.json", "a.xcid", "a.parquet"):
         explanation.save(tmp_path / name)
         assert xcid.load(tmp_path / name).details.settings == settings

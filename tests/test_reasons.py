@@ -429,6 +429,43 @@ class TestElsewhere:
             explanation.report(path, reasons=Reasons(2))
 
 
+class TestOtherReferenceRows:
+    LEVEL = pd.DataFrame({"size": TABLE[:, 0], "kind": np.where(TABLE[:, 1] > 0.5, "z", "b")})
+
+    @staticmethod
+    def predict(frame):
+        return 2 * frame["size"] + (frame["kind"] == "z") - 0.4
+
+    def explain(self, reference, rows=None):
+        explainer = xcid.Explainer(self.predict, reference)
+        return explainer(self.LEVEL[:40] if rows is None else rows)
+
+    def test_each_reason_has_its_rank_against_those(self):
+        large = self.LEVEL[self.LEVEL["size"] > 0.8]
+        usual, other = self.explain(self.LEVEL), self.explain(large)
+        frame = usual.reasons(2, against="higher", reference=other)
+        there = other.reasons(2, against="higher").set_index(["row", "feature"])["rank"]
+        due = [int(there.get((line.row, line.feature), 0)) for line in frame.itertuples()]
+        assert frame["other_rank"].tolist() == due
+        assert {0, 1, 2} == set(due)
+        assert list(frame.drop(columns="other_rank")) == list(COLUMNS)
+        alone = usual.reasons(2, against="higher", reference=usual)
+        assert alone["other_rank"].tolist() == alone["rank"].tolist()
+
+    @pytest.mark.filterwarnings("ignore:24 of 40 rows")
+    def test_levels_that_those_rows_lack_are_the_same_rows_all_the_same(self):
+        only = self.explain(self.LEVEL[self.LEVEL["kind"] == "z"])
+        usual = self.explain(self.LEVEL)
+        assert not np.array_equal(only.data, usual.data)
+        assert usual.reasons(2, against="higher", reference=only)["other_rank"].max() == 2
+
+    def test_other_rows_are_refused(self, approved):
+        usual = self.explain(self.LEVEL)
+        for wrong in (usual[:39], self.explain(self.LEVEL, self.LEVEL[40:80]), LINEAR):
+            with approved.raises(InvalidParameter):
+                usual.reasons(2, against="higher", reference=wrong)
+
+
 class TestJustAbove:
     def test_it_finds_the_rows_that_pass_with_the_least_to_spare(self):
         explainer = xcid.Explainer(two, TABLE, feature_names=NAMES, **GOOD)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import xcid
-from xcid.errors import InvalidData, InvalidParameter, ModelError
+from xcid.errors import InvalidData, InvalidParameter, ModelError, XcidError
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(240, 4)), columns=list("abcd"))
@@ -233,12 +233,42 @@ def test_the_trees_of_a_forest_are_no_refits_of_it(approved):
 
 def test_frames_and_settings_say_what_limits_allow_for_and_how_many_models_were_trained(case):
     model, models = case
-    frame = xcid.Explainer(model, X, refits=models, limits="training").contributions(X[:2]).to_frame()
+    explainer = xcid.Explainer(model, X, refits=models, limits="training")
+    frame = explainer.contributions(X[:2]).to_frame()
     assert frame.attrs["limits"] == "training"
+    assert "importance_limits" not in frame
     assert frame.attrs["settings"]["refits"] == f"5 of {type(model).__name__}"
     alone = xcid.Explainer(model, X).contributions(X[:2]).to_frame()
     assert alone.attrs["limits"] == "computation"
     assert "refits" not in alone.attrs["settings"]
+
+
+def test_frames_say_that_limits_of_importance_are_over_our_sampling_alone():
+    model = LogisticRegression().fit(X, TWO)
+    found = xcid.Explainer(model, X, refits=xcid.refits(model, X, TWO, n=3), limits="training")(X[:4])
+    assert set(found.to_frame()["importance_limits"]) == {"computation"}
+    assert "importance_limits" not in found.aggregate().to_frame()  # means of importance have no limits
+    alone = xcid.Explainer(model, X)(X[:4])
+    assert "importance_limits" not in alone.to_frame()
+    assert (found.importance_lower == alone.importance_lower).all()
+
+
+def test_refits_may_be_files(tmp_path, approved, monkeypatch):
+    skops = pytest.importorskip("skops.io")
+    monkeypatch.chdir(tmp_path)
+    model = LogisticRegression().fit(X, TWO)
+    models = xcid.refits(model, X, TWO, n=2)
+    for at, one in enumerate(models):
+        skops.dump(one, f"{at}.skops")
+    due = xcid.Explainer(model, X, refits=models, limits="training").contributions(X[:3])
+    found = xcid.Explainer(model, X, refits=["0.skops", tmp_path / "1.skops"], limits="training").contributions(X[:3])
+    assert (found.retrained == due.retrained).all()
+    mixed = xcid.Explainer(model, X, refits=[models[0], "1.skops"]).contributions(X[:3])
+    assert (mixed.retrained == due.retrained).all()
+    (tmp_path / "1.pkl").write_bytes(b"")
+    for wrong in ("0.skops", ["0.skops", "1.pkl"]):
+        with approved.raises(XcidError):
+            xcid.Explainer(model, X, refits=wrong)
 
 
 def test_settings_that_do_not_go_together_are_refused(approved):

@@ -83,8 +83,8 @@ class Explainer:
     max_evidence_bytes : int
         Up to which samples of all rows are kept, for :meth:`Explanation.evidence` and plots: whole, or what these need.
     refits : models, optional
-        The same kind of model, trained again: ``xcid.refits(model, X, y)``. Contributions then have their standard
-        deviations over trainings, and reasons the share of refits that agree.
+        The same kind of model, trained again: ``xcid.refits(model, X, y)``, or files (no pickles). Contributions then
+        have their standard deviations over trainings, and reasons the share of refits that agree.
     limits : "computation", "reference" or "training"
         What limits and p-values of contributions allow for: our sampling, other reference rows, too, or refits as well.
 

@@ -143,6 +143,7 @@ class Explanation(records.Explanation):
         *,
         against: str | None = None,
         min_share: float = 0.0,
+        reference: Explanation | None = None,
         backend: Backend = "pandas",
     ) -> AnyFrame:
         """Give the k strongest significant features that work against an outcome, in your own texts.
@@ -166,12 +167,15 @@ class Explanation(records.Explanation):
             the prediction, so that they work against every other class.
         min_share : float
             Leave out reasons with a smaller share; it needs an explainer with refits.
+        reference : Explanation, optional
+            Of the same rows against other reference rows, such as those just above a cut-off. ``other_rank`` is then
+            the rank of the same reason there, 0 where it is not among its first k.
         backend : str
             The library of the frame: "pandas", "polars" or "pyarrow".
         """
         from xcid.show.reasons import Reasons
 
-        return Reasons(k, {} if texts is None else texts, against, min_share).frame(self, backend)
+        return Reasons(k, {} if texts is None else texts, against, min_share).frame(self, backend, reference)
 
     def in_top(self, k: int) -> Array:
         """(n, d) probability that each feature is truly among the k with the largest absolute values."""

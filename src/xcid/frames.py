@@ -28,10 +28,15 @@ def to_frame(explanation: Explanation, backend: Backend) -> AnyFrame:
     if backend != "pandas":
         return frame_of(columns, backend)
     frame = frame_of(columns | {"data": _as_in_tables(explanation).ravel()}, backend)
-    names = ("question", "unit", "limits", "estimand")
-    frame.attrs.update({name: getattr(explanation, name) for name in names})
-    frame.attrs["settings"] = dict(explanation.details.settings or {})
+    frame.attrs.update(describe_source(explanation))
     return frame
+
+
+def describe_source(explanation: Explanation) -> dict[str, Any]:
+    """What numbers are about, and where they come from: digests of model and reference data, versions, settings."""
+    names = ("question", "unit", "limits", "estimand")
+    known = {name: getattr(explanation, name) for name in names}
+    return known | {"settings": dict(explanation.details.settings or {})}
 
 
 def to_columns(explanation: Explanation) -> dict[str, Any]:
@@ -51,6 +56,8 @@ def to_columns(explanation: Explanation) -> dict[str, Any]:
     columns["unit"] = np.full(n * d, explanation.unit)
     if explanation.limits != fields.COMPUTATION:
         columns["limits"] = np.full(n * d, explanation.limits)
+        if explanation.importance_lower is not None:
+            columns["importance_limits"] = np.full(n * d, fields.COMPUTATION)
     return columns | {name: np.repeat(part, d) for name, part in _predictions(explanation).items()}
 
 

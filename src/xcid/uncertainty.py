@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import operator
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ from xcid._check import telling
 from xcid._kernels.random import GROUPS, run_key
 from xcid.contributions import sources
 from xcid.contributions.scale import BASES, Scale, measure_sampled, rival_of, take_output
-from xcid.errors import InvalidParameter, ModelError
+from xcid.errors import InvalidFile, InvalidParameter, ModelError
 from xcid.outcomes.classes import column_of
 from xcid.records import Array, Explanation, Integers, Perturbations, Texts, fields
 from xcid.records.fields import COMPUTATION, REFERENCE, TRAINING
@@ -99,7 +101,9 @@ def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
             f"refits is a list of models that were trained again, not one {type(refits).__name__}: give "
             "refits=xcid.refits(model, X, y)"
         )
-    models = [] if refits is None else list(refits)
+    if isinstance(refits, str | os.PathLike):
+        raise InvalidParameter(f"refits is a list of models, or of their files: give refits=[{str(refits)!r}, ...]")
+    models = [] if refits is None else [_load_model(one) for one in refits]
     if not models and limits == COMPUTATION:
         return None
     if limits == TRAINING and not models:
@@ -109,6 +113,21 @@ def find_sources(setup: Setup, refits: Any, limits: str) -> Sources | None:
     if setup.contributing is None:
         raise InvalidParameter("refits and limits are about contributions, which the score of this explainer lacks")
     return Sources.of(setup, refit(setup.subject, models), limits)
+
+
+def _load_model(given: Any) -> Any:
+    """A model as it was given, or from the file that was."""
+    if not isinstance(given, str | os.PathLike):
+        return given
+    from xcid.io import models
+
+    path = Path(given)
+    if path.suffix.lower() in models.PICKLES:
+        raise InvalidFile(
+            f"{path} is a pickle, and loading one runs whatever code is in it: save the model with skops.io.dump, or, "
+            "if you made this file yourself, load it and give the model"
+        )
+    return models.load(path, ())
 
 
 def refit(subject: Subject, models: Sequence[Any]) -> tuple[Subject, ...]:

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import xcid
 from xcid._check import warn
 from xcid.cid.densities.bandwidths import SHAPES
 from xcid.cli import _wanted, explain
 from xcid.errors import ModelError
-from xcid.io import tables, training
+from xcid.io import tables, training, trial
 from xcid.io.writers import original
 from xcid.show.reasons import Reasons
 
@@ -496,6 +497,45 @@ def test_limits_over_trainings_are_those_of_the_library(command, csv, tmp_path):
         np.testing.assert_allclose(found[name], due[name], atol=1e-9)
     assert set(found["limits"]) == {"training"}
     assert "limits" not in explainer.replace(sources=None).contributions(background.iloc[2:3]).to_frame()
+
+
+def test_refits_may_be_files_that_are_loaded_as_safely_as_any_model(command, csv, tmp_path, monkeypatch):
+    tried, try_file = [], trial.try_file
+    monkeypatch.setattr(trial, "try_file", lambda path, trusted: tried.append(path) or try_file(path, trusted))
+    skops = pytest.importorskip("skops.io")
+    pickle = pytest.importorskip("joblib")
+    numbers = pd.read_csv(csv)[["first", "y"]]
+    X, y = numbers[["first"]], numbers.y
+    model = LogisticRegression().fit(X, y)
+    models = xcid.refits(model, X, y, n=2)
+    for at, one in enumerate([model, *models]):
+        skops.dump(one, tmp_path / f"{at}.skops")
+    X.to_csv(tmp_path / "x.csv", index=False)
+    files = [tmp_path / "1.skops", tmp_path / "2.skops"]
+    typed = ("explain", "--model", tmp_path / "0.skops", "--limits", "training", "--only", "contributions")
+    more = ("--rows", "2:7", "--out", tmp_path / "a.csv")
+    status, _, err = command(*typed, "--refits", *files, "--reference", tmp_path / "x.csv", *more)
+    assert status == 0, err
+    assert tried == [tmp_path / "0.skops", *files]  # each in a process of its own first
+    explainer = xcid.Explainer(model, X, refits=models, limits="training")
+    due = explainer.contributions(X.iloc[2:7]).to_frame()
+    found = pd.read_csv(tmp_path / "a.csv")
+    for name in ("lower", "upper", "sd_training"):
+        np.testing.assert_allclose(found[name], due[name], atol=1e-9)
+    pickle.dump(models[0], tmp_path / "3.pkl")
+    for wrong, said in (("3.pkl", "is a pickle"), ("4.skops", "4.skops"), ("x.csv", "not a model")):
+        status, _, err = command(*typed, "--refits", files[0], tmp_path / wrong, "--reference", tmp_path / "x.csv")
+        assert status == 2
+        assert said in " ".join(err.split())
+
+
+def test_a_table_may_follow_the_number_of_refits(command, csv, tmp_path):
+    typed = ("explain", "--target", "y", "--train", "logistic", "--only", "contributions", "--rows", "2:4")
+    assert command(*typed, "--refits", "3", csv)[0] == 0
+    for wrong in (("1",), ("3", csv, csv), (tmp_path / "a.skops",), ("many",)):
+        status, _, err = command(*typed, "--reference", csv, "--refits", *wrong)
+        assert status == 2
+        assert f"--refits {wrong[0]}" in err
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,20 @@ def test_the_newest_version_is_printed(document, capsys):
     assert printed["$id"] == max(path.name for path in schemas.FOLDER.glob(f"{name.rpartition('-')[0]}-*.json"))
 
 
+@pytest.mark.parametrize("more", [["--method", "cid", "--m", "5"], TRAINED])
+def test_the_first_object_says_where_all_come_from(more, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("\n".join(LINES) + "\n", "utf-8")
+    given = ["--reference", str(tmp_path / "t.csv"), "--target", "y", "--rows", "0:70", "--json", "--quiet"]
+    assert cli.main(["explain", *given, "--train", "logistic", *more[-4:]]) == 0
+    first, *others = json.loads(capsys.readouterr().out)
+    schemas.check("explain-1", [first])
+    settings = first["settings"]
+    assert all("sha256" in settings[name] for name in ("model", "reference"))
+    assert ("refits" in settings) == (more is TRAINED)
+    assert len(others) == 3 * 70 - 1  # of more than one piece
+    assert not any("settings" in line for line in others)
+
+
 @pytest.mark.parametrize("name", ["explain-1", "validation-1"])
 def test_a_schema_is_a_schema(name):
     if importlib.util.find_spec("jsonschema") is None:

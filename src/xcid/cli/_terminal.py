@@ -247,12 +247,16 @@ def _nowhere(handle: int) -> None:
     os.close(nowhere)
 
 
-def print_json(columns: Iterator[Columns]) -> Iterator[Columns]:
-    """Columns that are printed as JSON on their way."""
+def print_json(columns: Iterator[Columns], more: Callable[[], dict[str, Any]] = dict) -> Iterator[Columns]:
+    """Columns that are printed as JSON on their way.
+
+    ``more`` is called once the first piece has come, and gives what the first object has besides.
+    """
     from xcid.io.writers import array, pack_json
 
     ours, theirs = tee(columns)
-    for text, piece in zip_longest(array(map(pack_json, ours)), theirs):
+    packed = (pack_json(piece, None if at else more()) for at, piece in enumerate(ours))
+    for text, piece in zip_longest(array(packed), theirs):
         show(text.decode(), end="")
         if piece is not None:
             yield piece

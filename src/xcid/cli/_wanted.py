@@ -229,37 +229,6 @@ class CidOptions:
 USUAL_CID = CidOptions()
 
 
-def add_refits(parser: argparse.ArgumentParser, least: int = 2) -> None:
-    """Add the option that has the model trained again."""
-    parser.add_argument(
-        "--refits", type=whole_number(least), default=0, metavar="N",
-        help="train the model again so often, on samples of the reference data, to see what outlasts that (20 do)",
-    )  # fmt: skip
-
-
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add what 95% limits may be over, beside our own sampling."""
-    add_refits(parser)
-    parser.add_argument(
-        "--limits", choices=("reference", "training"),
-        help="95%% limits of contributions over other reference rows as well, or with --refits over trainings as well "
-        "(default: over our own sampling)",
-    )  # fmt: skip
-
-
-def check_refits(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """End with the usage where options of refits and limits do not go with others."""
-    asked, limits = bool(options.refits), getattr(options, "limits", None)
-    if asked and options.subject.target is None:
-        parser.error("--refits needs --target COLUMN, which the model is trained again to predict")
-    if limits == "training" and not asked:
-        parser.error("--limits training needs --refits 20, the models that were trained again")
-    if (asked or limits) and getattr(options, "method", None) is not None:
-        parser.error(f"--refits and --limits are about contributions, which {options.method} does not have")
-    if (asked or limits) and getattr(options, "folder", None) is not None:
-        parser.error("--refits and --limits go without --run: explain the rows that matter by themselves")
-
-
 def add_workers(parser: argparse.ArgumentParser, who: str = "threads") -> None:
     """Add the option of verbs that explain many rows."""
     workers = whole_number(1, MOST_WORKERS)

@@ -167,28 +167,11 @@ def make_explainer(
     return explainer if only is None else explainer.without_importance()
 
 
-def train_again(subject: SubjectOptions, model: Any, reference: Background, n_refits: int) -> list[Any]:
-    """Train a model again so often, on samples of the reference data."""
-    from xcid._check import silent
-    from xcid.io import tables, training
-    from xcid.models.refits import refits
-
-    if not n_refits:
-        return []
-    target = training.labels(tables.column_of(reference.table, subject.lesson[0]))
-    return refits(model, reference.features, target, n_refits, seed=subject.seed, progress=silent)
-
-
 def list_refits(subject: Subject, models: list[Any]) -> tuple[Subject, ...]:
     """The same table before each model that was trained again."""
     from xcid.uncertainty import refit
 
     return refit(subject, models) if models else ()
-
-
-def limit_settings(limits: str | None, refits: list[Any]) -> dict[str, Any]:
-    """Settings of an explainer, of those about refits and limits that were asked for."""
-    return {name: given for name, given in (("refits", refits), ("limits", limits)) if given}
 
 
 def make_subject(subject: SubjectOptions, model: Any, reference: Background, constraints: Constraints) -> Subject:

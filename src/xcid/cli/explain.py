@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcid._require import make_printable
-from xcid.cli import _subjects, _terminal, _wanted, _work
+from xcid.cli import _refits, _subjects, _terminal, _wanted, _work
 from xcid.cli._terminal import ROWS_OF_A_CHUNK, ROWS_OF_A_SAMPLE, print_json, show, show_more, show_scores
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the first question alone, without importance; where the model is read exactly, nothing is perturbed",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
-    _wanted.add_limits(parser)
+    _refits.add_limits(parser)
     _wanted.add_reasons(parser, "reasons as columns beside the scores, and under the bars")
     parser.add_argument(
         "--run", dest="folder", type=Path, metavar="DIR",
@@ -57,9 +57,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    options.refits = _refits.refits_of(options, parser)
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
     options.cid = _wanted.cid_of(options, parser)
-    _wanted.check_refits(options, parser)
+    _refits.check_refits(options, parser)
     if options.only is not None and options.cid is not None:
         parser.error("--method cid gives importance alone: leave out --only contributions")
     if options.reasons is not None and options.out is not None and _is_archive(options.out):
@@ -85,7 +86,9 @@ def run(options: argparse.Namespace) -> None:
     if options.out is not None:
         known = FORMATS if options.folder is not None else (*FORMATS, *ARCHIVES)
         texts = None if wanted is None else wanted.texts
-        writers.check(options.out, subject.reference, subject.data, subject.model, texts, extensions=known)
+        writers.check(
+            options.out, subject.reference, subject.data, subject.model, texts, *options.refits.files, extensions=known
+        )
     if options.folder is not None and options.out is not None:
         _runs.run(options, reasons, options.folder, options.out, line)
         return
@@ -93,9 +96,8 @@ def run(options: argparse.Namespace) -> None:
     model, background, rows = _work.read_inputs(
         subject, line.note, most, lambda found: _wanted.check_reasons(wanted, _work.output_names(subject, found))
     )
-    settings = _wanted.evidence_settings(wanted) | _work.limit_settings(
-        options.limits, _work.train_again(subject, model, background, options.refits)
-    )
+    limits = _refits.limit_settings(options.limits, options.refits.make(subject, model, background))
+    settings = _wanted.evidence_settings(wanted) | limits
     explainer = _work.make_explainer(subject, model, background, options.cid, options.only, **settings)
     _wanted.check_reasons(wanted, explainer.subject.output_names)
     if reasons is not None:
@@ -119,7 +121,7 @@ def _write(options: argparse.Namespace, found: Iterator[Explanation], total: int
     pieces = _keep(found, first, whole if is_archive or total < MANY_ROWS else None)
     columns: Iterator[Columns] = map(to_columns if reasons is None else reasons.columns, pieces)
     if options.json:
-        columns = print_json(columns)
+        columns = print_json(columns, lambda: {"settings": dict(first[0].details.settings or {})})
     if options.out is not None and not is_archive:
         writers.write(options.out, columns)
     else:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _subjects, _wanted, _work
+from xcid.cli import _refits, _subjects, _wanted, _work
 from xcid.cli._terminal import ROWS_OF_A_SAMPLE, Progress, keep_streams_apart, to_sentences
 
 if TYPE_CHECKING:
@@ -36,16 +36,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--letter", metavar="LANGUAGE", help="in place of the report, a letter for the person whom each row is about: "
         "en, de, es, or a translation of your own in a .json file",
     )  # fmt: skip
-    _wanted.add_limits(parser)
+    _refits.add_limits(parser)
     _wanted.add_reasons(parser, "a line with reasons for every row")
     _wanted.add_outcome_and_rules(parser)
     parser.set_defaults(run=partial(_check_and_run, parser))
 
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    options.refits = _refits.refits_of(options, parser)
     options.subject, options.reasons = _subjects.subject_of(options, parser), _wanted.reasons_of(options, parser)
     options.rules, options.cid = _wanted.RuleOptions.of(options), _wanted.cid_of(options, parser)
-    _wanted.check_refits(options, parser)
+    _refits.check_refits(options, parser)
     if options.letter is not None and options.redact:
         parser.error("--letter is for a person who may see the values: leave out --redact")
     with keep_streams_apart(options.quiet):
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     from xcid.show.report.letter import read_words, write_letters
 
     subject, line = options.subject, Progress("rows", options.quiet)
-    read = subject.reference, subject.data, subject.model, options.rules.rules
+    read = subject.reference, subject.data, subject.model, options.rules.rules, *options.refits.files
     writers.check(options.out, *read, extensions=EXTENSIONS)
     words = None if options.letter is None else read_words(options.letter)
     reasons, constraints = None if options.reasons is None else options.reasons.read(), options.rules.read()
@@ -73,8 +74,8 @@ def run(options: argparse.Namespace) -> None:
     for note in notes:
         line.note(note)
     compared = _wanted.compare_settings(options.reasons)
-    refits = _work.train_again(subject, model, background, options.refits)
-    limits = _work.limit_settings(options.limits, refits)
+    refits = options.refits.make(subject, model, background)
+    limits = _refits.limit_settings(options.limits, refits)
     explainer = _work.make_explainer(subject, model, background, options.cid, **compared, **limits)
     _wanted.check_reasons(options.reasons, explainer.subject.output_names)
     searched = explainer.subject

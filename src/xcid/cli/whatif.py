@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcid._require import make_printable
-from xcid.cli import _subjects, _terminal, _wanted, _work
+from xcid.cli import _refits, _subjects, _terminal, _wanted, _work
 from xcid.cli._terminal import ROWS_OF_A_CHUNK, Progress, print_json, show, show_more, whole_number
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--actions", type=whole_number(1), metavar="N",
         help="instead of ways for each row: the N actions that help most of the rows as a group",
     )  # fmt: skip
-    _wanted.add_refits(parser)
+    _refits.add_refits(parser)
     kept = parser.add_mutually_exclusive_group()
     kept.add_argument(
         "--out", type=Path, metavar="FILE", help="one line for each way: .csv, .parquet, .feather, .json, .jsonl"
@@ -42,9 +42,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    options.refits = _refits.refits_of(options, parser)
     options.subject, options.rules = _subjects.subject_of(options, parser), _wanted.RuleOptions.of(options)
-    _wanted.check_refits(options, parser)
-    if options.refits and options.actions is not None:
+    _refits.check_refits(options, parser)
+    if options.refits.is_wanted and options.actions is not None:
         parser.error("--refits tell of ways for single rows: leave out --actions")
     with _terminal.keep_streams_apart(options.quiet):
         run(options)
@@ -57,7 +58,9 @@ def run(options: argparse.Namespace) -> None:
 
     subject, line = options.subject, Progress("rows", options.quiet)
     if options.out is not None:
-        writers.check(options.out, subject.reference, subject.data, subject.model, options.rules.rules)
+        writers.check(
+            options.out, subject.reference, subject.data, subject.model, options.rules.rules, *options.refits.files
+        )
     constraints = options.rules.read()
 
     def check(background: Any) -> None:
@@ -70,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
     searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
     outcome, k = bind_outcome(usual_outcome(searched), searched), options.actions or options.k
-    refits = _work.list_refits(searched, _work.train_again(subject, model, background, options.refits))
+    refits = _work.list_refits(searched, options.refits.make(subject, model, background))
     search = _work.RowSearch(searched, outcome, target, k, subject.seed, refits)
     if options.actions is None:
         _search_rows(options, search, rows, line)

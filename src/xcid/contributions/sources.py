@@ -22,6 +22,7 @@ N_GROUPS = 20  # of reference rows
 NORMAL = 1.959964  # limits of our own sampling are so many standard deviations away, as far as is told of them
 AGAIN = 2.0  # variances: of what is seen, and of what would be
 ENDLESS = 1e6  # degrees of freedom
+SPREAD = 2.0  # distances of refits that one of a fresh model counts for, where the shown model chose the reasons
 E = TypeVar("E", bound=Explanation)
 
 
@@ -95,3 +96,16 @@ def combine(value: Array, spreads: Mapping[str, Array], n_refits: int) -> Estima
 def stretched(value: Array, retrained: Array, by: float = AGAIN**0.5) -> Array:
     """(..., b) what refits say of models trained afresh, which are not centred on the value that is shown."""
     return np.asarray(value[..., None] + by * (retrained - value[..., None]))
+
+
+def find_shares(worth: Array, retrained: Array | None, k: int) -> Array:
+    """(d,) shares of models trained afresh that have each value among the first k, and above 0; NaN without refits.
+
+    Counted over (d, b) values by refits, whose distances from the (d,) that are shown are doubled: a model trained
+    afresh is not centred on them, and the model that is shown has chosen what is largest.
+    """
+    if retrained is None:
+        return np.full(len(worth), np.nan)
+    likely = stretched(worth, retrained, SPREAD)
+    place = np.argsort(np.argsort(-likely, axis=0, kind="stable"), axis=0)
+    return np.asarray(np.mean((place < k) & (likely > 0), axis=1))

@@ -22,6 +22,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
@@ -82,9 +83,10 @@ def _join_csv(file: BinaryIO, packed: Iterable[bytes]) -> None:
         file.write(part[part.index(b"\n") + 1 :] if number else part)  # the names once
 
 
-def pack_json(columns: Columns) -> bytes:
-    """One object a line, in strict JSON."""
-    objects = (dict(zip(columns, line, strict=True)) for line in _lines(columns, _cells))
+def pack_json(columns: Columns, more: dict[str, Any] | None = None) -> bytes:
+    """One object a line, in strict JSON; the first has what there is to say of all of them besides."""
+    lines = zip(_lines(columns, _cells), chain([more or {}], repeat({})), strict=False)
+    objects = (dict(zip(columns, line, strict=True)) | added for line, added in lines)
     return "".join(f"{json.dumps(one, ensure_ascii=False, allow_nan=False)}\n" for one in objects).encode()
 
 

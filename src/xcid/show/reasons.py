@@ -11,7 +11,7 @@ import numpy as np
 from xcid import directions, frames
 from xcid._check import as_float, as_int, shown, shown_and_meant, sign_of, telling
 from xcid._numbers import percent
-from xcid.contributions.sources import of_chance, stretched
+from xcid.contributions.sources import find_shares, of_chance
 from xcid.errors import InvalidParameter
 from xcid.outcomes.classes import column_of
 from xcid.outcomes.protocol import as_question
@@ -26,15 +26,18 @@ Text: TypeAlias = str | Callable[[Any], str]
 
 SIDES = {1: "higher", -1: "lower"}  # outputs that reasons work against
 COLUMNS = ("row", "rank", "feature", "text", "value", "worth", "p_value", "tied_with", "note")
-SHARE = "share"  # the column that an explanation with refits has besides
+SHARE, OTHER_RANK = "share", "other_rank"  # columns with refits, and with another explanation to compare with
 NOT_DECIDED = "not decided: no feature is significant, corrected for their number"
 UNCHANGEABLE = "cannot be changed"  # of a reason that the constraints freeze: it stays a reason
+OTHER_ROWS = (
+    "reference explains other rows, or another model: give what an explainer of the same model with other reference "
+    "rows makes of the same rows, such as Explainer(model, X.iloc[explainer.just_above(X, 'approved', 0.5)])(rows)"
+)
 UNWORDED = "no text was given"  # where others have one: its name and value stand in a letter
 ABOUT_ANOTHER = (
     "min_share about {0!r}: what the refits told is about another class; to count them, explain the rows with "
     "Explainer(..., refits=models, outcome=xcid.outcomes.ToClass({0!r}))"
 )
-SPREAD = 2.0  # distances of refits that one of a fresh model counts for, where the shown model chose the reasons
 LEAST = 0.01  # of the way from the average to the output that a reason moves it
 FAR = f"{percent(LEAST)} of the output's distance from the average"
 MOST_LETTERS = 160  # of a text in a sentence
@@ -83,20 +86,30 @@ class Reasons:
         elif self.against is not None and not sign_of(self.against):
             raise InvalidParameter(f"reasons about a number are against 'higher' or 'lower', not {self.against!r}")
 
-    def frame(self, explanation: Explanation, backend: Backend) -> Any:
+    def frame(self, explanation: Explanation, backend: Backend, reference: Explanation | None = None) -> Any:
         """One line for each row and reason; a row without one has a line of rank 0 that says why."""
         asked, _ = self._turn_signs(explanation)
+        others = [dict[int, int]()] * len(explanation) if reference is None else self._rank(reference, explanation)
         lines = [
             line
-            for one, found, tiny in self._find_reasons(explanation)
-            for line in _list_lines(one, found, self._say_nothing(one, tiny), self._note)
+            for (one, found, tiny), ranks in zip(self._find_reasons(explanation), others, strict=True)
+            for line in _list_lines(one, found, self._say_nothing(one, tiny), self._note, ranks)
         ]
-        names = COLUMNS if explanation.retrained is None else (*COLUMNS, SHARE)
-        columns = {name: [line[at] for line in lines] for at, name in enumerate(names)}
+        lacks = {SHARE: explanation.retrained is None, OTHER_RANK: reference is None}
+        names = enumerate((*COLUMNS, SHARE, OTHER_RANK))
+        columns = {name: [line[at] for line in lines] for at, name in names if not lacks.get(name)}
         frame = frame_of(columns, backend)
         if backend == "pandas":
-            frame.attrs.update(question=asked.question, unit=asked.unit)
+            frame.attrs.update(frames.describe_source(asked))
         return frame
+
+    def _rank(self, reference: Explanation, explanation: Explanation) -> list[dict[int, int]]:
+        """The ranks of the reasons of each row, by feature, against other reference rows."""
+        told = [(one.feature_names, one.output_names, one.outputs.shape) for one in (reference, explanation)]
+        if told[0] != told[1] or not np.allclose(reference.outputs, explanation.outputs, rtol=1e-5, equal_nan=True):
+            raise InvalidParameter(OTHER_ROWS)
+        each = self._find_reasons(reference)
+        return [{reason.feature: place for place, reason in enumerate(found, start=1)} for _, found, _ in each]
 
     def columns(self, explanation: Explanation) -> dict[str, Any]:
         """The columns of a frame of scores, and beside them reason_rank, reason and reason_tied_with.
@@ -164,7 +177,8 @@ class Reasons:
         """The explanation of each row with signs about the outcome, its reasons, and features too small to be one."""
         asked, signs = self._turn_signs(explanation)
         for one, sign in zip(replace(asked, cloud=None), signs.tolist(), strict=True):
-            shares = find_shares(one, sign, self.k)
+            again = None if one.retrained is None else sign * one.retrained[0]
+            shares = find_shares(sign * one.values[0], again, self.k)
             ranked = rank_reasons(one, sign, len(one.feature_names))
             least = LEAST * abs(float(one.values[0].sum()))
             kept = [(at, ties) for at, ties in ranked if not shares[at] < self.min_share][: self.k]
@@ -230,19 +244,6 @@ def rank_reasons(one: Explanation, sign: float, k: int) -> list[tuple[int, tuple
     return [(int(at), tuple(int(other) for other in order if other != at and overlap[at, other])) for at in order[:k]]
 
 
-def find_shares(one: Explanation, sign: float, k: int) -> Array:
-    """(d,) shares of models trained afresh that have each feature among the first k of a single row, with its sign.
-
-    Counted over the refits, whose distances from the values that are shown are doubled: a model trained afresh is not
-    centred on them, and the model that is shown has chosen these reasons. NaN without refits.
-    """
-    if one.retrained is None:
-        return np.full(len(one.feature_names), np.nan)
-    worth = sign * stretched(one.values[0], one.retrained[0], SPREAD)
-    place = np.argsort(np.argsort(-worth, axis=0, kind="stable"), axis=0)
-    return np.asarray(np.mean((place < k) & (worth > 0), axis=1))
-
-
 def _say_share(one: Explanation, reason: Reason) -> str:
     """How often a reason recurs in models trained afresh: "recurs after retraining: 90%"."""
     if one.retrained is None:
@@ -275,16 +276,17 @@ def _say_tiny(one: Explanation, tiny: list[int]) -> Iterator[str]:
 
 
 def _list_lines(
-    one: Explanation, found: list[Reason], nothing: str, note: Callable[[Explanation, int], str]
+    one: Explanation, found: list[Reason], nothing: str, note: Callable[[Explanation, int], str], ranks: dict[int, int]
 ) -> Iterator[tuple[Any, ...]]:
     """The lines of a single row."""
     p_values = one.adjusted_p_values()[0]
     if not found:
-        yield one.index[0], 0, "", nothing, "", "", np.nan, "", "", np.nan
+        yield one.index[0], 0, "", nothing, "", "", np.nan, "", "", np.nan, 0
     for place, (at, text, ties, share) in enumerate(found, start=1):
         name, value, p_value = one.feature_names[at], quote_value(one, at), float(p_values[at])
         worth, tied_with = wording.format_worth(one, at), _join_names(one, ties)
-        yield one.index[0], place, name, text, value, worth, p_value, tied_with, note(one, at), float(share)
+        said = name, text, value, worth, p_value, tied_with, note(one, at)
+        yield one.index[0], place, *said, float(share), ranks.get(at, 0)
 
 
 def _name_answer(one: Explanation) -> str:

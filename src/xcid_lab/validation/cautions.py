@@ -33,9 +33,9 @@ def find_cautions(case: Case, stays: Flags) -> tuple[Caution, ...]:
             if not significant[at].any():
                 reasons.append("no contribution is significant")
             if stays[at].mean() < STAYS:
-                reasons.append("the strongest contribution is another one against other reference rows")
+                reasons.append("against other reference rows, another contribution is the strongest")
             if fresh is not None and np.mean(np.abs(fresh[at]).argmax(axis=0) == first[at]) < STAYS:
-                reasons.append("the strongest contribution is likely another one after retraining")
+                reasons.append("after retraining, another contribution is likely the strongest")
         if reasons:
             said.append(Caution(name, tuple(reasons)))
     unseen = "it holds a level or a missing cell that the reference data lack"
@@ -48,6 +48,6 @@ def check_cautions(case: Case, found: tuple[Caution, ...]) -> Check:
     share = binomial(count, len(case.rows))
     others = f"; {len(case.unseen)} others hold what the reference data lack" if case.unseen else ""
     tried = f"{len(case.rows)} explained rows{others}"
-    said = f"Something speaks against relying on {count} of {len(case.rows)} explained rows: the list says what."
-    meaning = (said, f"{said} That is more than half: this explainer should not be used for such rows as it is.")
+    said = f"{count} of {len(case.rows)} explained rows are not to be relied on as they are; the list says why."
+    meaning = (said, f"{said} That is more than half: do not use this explainer for such rows as it is.")
     return judge(CAUTIONS, tried, share, "at most", MOST, meaning)

@@ -31,9 +31,9 @@ def check_columns(case: Case) -> Check:
         "difference of two cumulative shares, or of shares of levels (intervals hold for all columns together)"
     )
     meaning = (
-        "Each column of the rows is distributed as in the reference data, as far as so many rows can tell.",
-        f"The rows are distributed otherwise than the reference data in {len(off)} of {d} columns, most in "
-        f"{space.names[worst]!r}: base values and contributions are about other cases than these.",
+        "As far as so many rows can tell, each column is distributed as in the reference data.",
+        f"{len(off)} of {d} columns, most of all {space.names[worst]!r}, are distributed differently in the rows and "
+        "in the reference data: base values and contributions are about cases unlike these.",
     )
     return judge(COLUMNS, tried, found[worst], "at most", APART, meaning)
 
@@ -89,6 +89,6 @@ def check_rows(case: Case) -> Check:
     meaning = (
         f"{share.figure:.1%} of the rows are unlike every reference row; 1% are to be expected.",
         f"{share.figure:.1%} of the rows are unlike every reference row, and 1% are to be expected: the model and its "
-        "explanations are about other cases than these.",
+        "explanations are about cases unlike these.",
     )
     return judge(ROWS, tried, share, "at most", MOST_FAR, meaning)

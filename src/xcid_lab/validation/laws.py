@@ -61,7 +61,7 @@ def check_order(case: Case) -> Check:
     tried = f"{len(rows)} rows among {len(case.rows)}, in reverse, and each alone: the largest gap of a number"
     meaning = (
         "A row gets the same explanation alone, in a batch and in any order.",
-        "The explanation of a row depends on the rows beside it: look for a model whose answer for a row does, too.",
+        "The explanation of a row depends on the rows beside it: see whether what the model predicts for it does, too.",
     )
     limit = max(ROUNDED, 10 * case.setup.subject.predict.precision)
     return judge(ORDER, tried, gap, "at most", limit, meaning)
@@ -87,9 +87,9 @@ def check_noise(case: Case) -> Check:
     )
     tried = f"{len(rows)} rows, predicted together twice, in reverse and alone: the largest gap{IN_SPREADS}"
     meaning = (
-        "The model gives one answer for one row, whatever stands beside it.",
-        "The model gives other answers for the same row: it adds noise, or its answer depends on the other rows of a "
-        "call. No explanation of it repeats; fix its seed, or switch its randomness off.",
+        "The model predicts the same for a row every time, whatever rows stand beside it.",
+        "The model predicts different outputs for the same row: it adds noise, or what it predicts depends on the "
+        "other rows of a call. No explanation of it can be repeated; fix its seed, or switch its randomness off.",
     )
     return judge(NOISE, tried, gap, "at most", max(SAME, 10 * predict.precision), meaning)
 
@@ -104,10 +104,10 @@ def check_changed(case: Case) -> Check:
         f"{len(chosen)} reference rows, beside what was predicted when the explainer was made: the largest "
         f"gap{IN_SPREADS}"
     )
-    noticed = " xcid had noticed by itself, and read it anew." if case.setup.subject is not subject else ""
+    noticed = " xcid noticed this by itself, and read the model again." if case.setup.subject is not subject else ""
     meaning = (
-        "The model predicts for the reference data what it did when the explainer was made.",
-        f"The model predicts otherwise than when the explainer was made: it was changed, or it is noisy.{noticed} Make "
-        "a new explainer of the model that is in use.",
+        "The model still predicts for the reference data what it did when the explainer was made.",
+        f"The model no longer predicts what it did when the explainer was made: it was changed, or is noisy.{noticed} "
+        "Make a new explainer of the model that is in use.",
     )
     return judge(CHANGED, tried, gap, "at most", max(SAME, 10 * subject.predict.precision), meaning)

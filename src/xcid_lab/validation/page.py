@@ -32,7 +32,7 @@ PAGE = """<!doctype html>
 <section class="summary"><h2>What came out</h2><p>{headline}</p>{failed}</section>
 <section><h2>What was tried</h2>
 <p class="quiet">Each threshold was fixed beforehand. A share has a 95% interval, and fails where all of it lies beyond
-its threshold: that a check held does not prove that a thing is so, but that so many rows do not show the contrary.</p>
+its threshold. So a check that held is no proof: it says that these rows do not show the contrary.</p>
 {checks}</section>
 <section><h2>Rows not to rely on as they are</h2>{cautions}</section>
 <section><h2>To repeat it</h2>{facts}</section>

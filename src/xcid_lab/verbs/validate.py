@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcid.cli import _subjects, _wanted, _work
-from xcid.cli._terminal import Progress, keep_streams_apart, read_seconds, show
+from xcid.cli import _subjects, _work
+from xcid.cli._terminal import Progress, keep_streams_apart, read_seconds, show, whole_number
 
 if TYPE_CHECKING:
     from xcid.cli._subjects import SubjectOptions
@@ -32,13 +32,17 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=read_seconds, default=SECONDS, metavar="N",
         help=f"try as much as takes so long, roughly (default: {SECONDS:.0f})",
     )  # fmt: skip
-    _wanted.add_refits(parser, FEWEST_REFITS)
+    parser.add_argument(
+        "--refits", type=whole_number(FEWEST_REFITS), default=0, metavar="N",
+        help="train the model again so often, on samples of the reference data, to see what outlasts that (20 do)",
+    )  # fmt: skip
     parser.set_defaults(run=partial(_check_and_run, parser))
 
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     options.subject = _subjects.subject_of(options, parser)
-    _wanted.check_refits(options, parser)
+    if options.refits and options.subject.target is None:
+        parser.error("--refits needs --target COLUMN, which the model is trained again to predict")
     with keep_streams_apart(options.quiet):
         return run(options)
 
@@ -80,6 +84,7 @@ def validate_files(
 def _inputs(subject: SubjectOptions, n_refits: int, line: Progress) -> tuple[Explainer, Any, Any]:
     """The explainer, rows, and their names; of one table that a model is trained on, a fifth is held out of that."""
     from xcid._check import silent
+    from xcid.cli._refits import train_again
     from xcid.explainer import Explainer
     from xcid.models.refits import refits
     from xcid_lab.verbs.compare import split
@@ -94,7 +99,7 @@ def _inputs(subject: SubjectOptions, n_refits: int, line: Progress) -> tuple[Exp
         return Explainer(parts.model, parts.train, refits=models, **known), parts.rows, parts.names
     model, background, rows = _work.read_inputs(subject, line.note, MOST_HELD_OUT)
     (chunk,) = rows.chunks(len(rows))
-    again = _work.train_again(subject, model, background, n_refits)
+    again = train_again(subject, model, background, n_refits) if n_refits else None
     return _work.make_explainer(subject, model, background, refits=again), chunk.frame, chunk.names
 
 
