@@ -114,6 +114,7 @@ class Explanation(records.Explanation):
         *,
         against: str | None = None,
         min_share: float = 0.0,
+        reference: Explanation | None = None,
         backend: Literal["pandas"] = "pandas",
     ) -> pd.DataFrame: ...
     @overload
@@ -124,18 +125,9 @@ class Explanation(records.Explanation):
         *,
         against: str | None = None,
         min_share: float = 0.0,
-        backend: Literal["polars"],
-    ) -> pl.DataFrame: ...
-    @overload
-    def reasons(
-        self,
-        k: int = 4,
-        texts: ReasonTexts = None,
-        *,
-        against: str | None = None,
-        min_share: float = 0.0,
-        backend: Literal["pyarrow"],
-    ) -> pa.Table: ...
+        reference: Explanation | None = None,
+        backend: Backend,
+    ) -> AnyFrame: ...
     def reasons(
         self,
         k: int = 4,
@@ -204,18 +196,9 @@ class Explanation(records.Explanation):
     ) -> Comparison:
         """Compare with another explanation of the same features: other rows, another model, another month.
 
-        The same rows explained by two models are compared row by row, two single rows by their limits, and other rows
-        by their means.
-
-        Parameters
-        ----------
-        other : Explanation
-            The second; differences are it less this one.
-        names : two str
-            What the two are called.
-        towards : str, optional
-            The class that signs are about; needed where there are more than two and signs are about none yet. By
-            default the second of two classes, and "up" for a regression.
+        Differences are the other less this one, and ``names`` what the two are called. The same rows explained by two
+        models are compared row by row, two single rows by their limits, and other rows by their means. Signs are about
+        the class ``towards``, by default the second of two, and "up" for a regression.
         """
         from xcid.comparison import compare
 
@@ -304,11 +287,7 @@ def load(
 ) -> Explanation:
     """Read what :meth:`Explanation.save` wrote; nothing in the file is ever run.
 
-    Parameters
-    ----------
-    path : path of the file
-    density, outcome : objects, optional
-        Those of the explanation, where they are your own: a file keeps only xcid's.
+    Give the ``density`` and the ``outcome`` of the explanation where they are your own: a file keeps only xcid's.
     """
     from xcid.io import saved
 
