@@ -5,8 +5,8 @@ are no part of this package), and "before" is measured by the same judge on equa
 that was reviewed: ``git worktree add BEFORE 2f9dd54``. The figures of the review itself, on rows that are not known,
 stand beside it in brackets. In the other points "before" is what the review said. Their tables are those of
 ``unseen.py`` and scikit-learn's own (wine, breast cancer), which no setting of xcid was chosen on, and drawn
-populations: loans, under other seeds of which the ways of numbers were chosen, so that they flatter in point 4, and
-claims, which nothing was chosen on. All models are trained on one half of a table.
+populations: loans and claims, on which the ways of numbers were chosen (they flatter in point 4: "design"), and tenants,
+which were drawn anew after that, by a generator of their own. All models are trained on one half of a table.
 
 Failures, written down before the run whose figures are on the page:
 
@@ -17,10 +17,10 @@ Failures, written down before the run whose figures are on the page:
     with 57 (spambase, 5 rows of each ensemble); a median above 10 ms
  3  steady changes that hold less often in models of fresh data than those of NICE or of the nearest unlike row, or
     that are more changes than theirs
- 4  2 % or more of the changes go against the true direction where one is known; one that makes a cited reason worse
-    and does not say so
+ 4  2 % or more of the changes of tenants go against the true direction where one is known; one that makes a cited
+    reason worse and does not say so
  5  a new number that is not on the grid of the data, or a one-hot code that nobody can have
- 6  a likeliest line that is not the most plausible of its row; 20 % or more of shuffled rows 'like real rows' where
+ 6  a likeliest line that is not the most plausible of its row's that go against no way; 20 % or more of shuffled rows 'like real rows' where
     boosting tells them from real ones (an AUC two standard errors above .5), or less than 90 % of held-out ones
  7  false alarms of compare outside 5 +- 2 % for groups of 10 to 1,000
  8  a difference of sizes that compare().sizes does not find
@@ -109,7 +109,8 @@ def directions(place: Place, n_rows: int) -> Iterator[Line]:
     """Refused rows whose true score is known: changes against it, and reasons that a line makes worse unsaid."""
     before = {("loans", "XGBoost 100 x 4"): "10 to 22%", ("loans", "logistic"): "0"}
     said = {("loans", "XGBoost 100 x 4"): "30 of 150 rows"}
-    for (what, population), name in itertools.product(POPULATIONS.items(), DIRECTED):
+    for (key, population), name in itertools.product(POPULATIONS.items(), DIRECTED):
+        what = f"{key} (design)" if population.is_design else key
         counts, cited = {kind: np.zeros(2) for kind in KINDS}, np.zeros(4, dtype=int)
         for seed in population.seeds:
             model, X, rows = population.refused(name, seed, n_rows)
@@ -123,11 +124,11 @@ def directions(place: Place, n_rows: int) -> Iterator[Line]:
                 counts[kind] += wrong[lines].sum(), known[lines].sum()
             cited += contradictions(found, wrong, pairs, list(rows))
         for kind, (bad, all_) in counts.items():
-            old = before.get((what, name), "") if kind == "sparsest" else ""
+            old = before.get((key, name), "") if kind == "sparsest" else ""
             yield Line(4, f"{what}, {name}, {kind}: against the truth", old, share(bad, all_), bool(bad < 0.02 * all_))
         made, warned, unknown, silent = cited
         now = f"{made}: {warned} warned of, {unknown} said not to be known, {silent} unsaid"
-        yield Line(4, f"{what}, {name}: a cited reason made worse", said.get((what, name), ""), now, bool(silent == 0))
+        yield Line(4, f"{what}, {name}: a cited reason made worse", said.get((key, name), ""), now, bool(silent == 0))
     for what, population in POPULATIONS.items():
         rules = xcid.Constraints(
             monotone={name: "rises" if sign > 0 else "falls" for name, sign in population.true.items()}
@@ -192,13 +193,16 @@ def values(place: Place, n_rows: int) -> Iterator[Line]:
 
 def plausible(place: Place, n_rows: int) -> Iterator[Line]:
     """Compare lines of a row by plausibility; judge shuffled and held-out rows by their likeness."""
-    lines = wrong = 0
+    lines = wrong = beside = 0
     for one in splits(("mixed", "redundant", "breast cancer"), ("forest, in full",), n_rows):
         found = xcid.Explainer(one.model, one.train).counterfactuals(one.rows)
         for at in np.flatnonzero(is_kind(found, "likeliest")):
             lines += 1
-            wrong += found.plausibility[at] > found.plausibility[found.row == found.row[at]].min() + 1e-9
-    now = f"{wrong} of {lines} lines"
+            nearer = (found.row == found.row[at]) & (found.plausibility < found.plausibility[at] - 1e-9)
+            is_contrary = found.contrary.any(axis=1)
+            wrong += bool((nearer & (~is_contrary | is_contrary[at])).any())
+            beside += bool((nearer & is_contrary).any())
+    now = f"{wrong} of {lines} lines; {beside} beside one that usually hurts"
     yield Line(6, "likeliest is less plausible than another line", "109 beside .58", now, wrong == 0)
     for name, n_splits in (("mixed", 1), ("redundant", 1), ("breast cancer", 1), ("wine", 20), ("skewed", 1)):
         parts = [judge_likeness(name, seed) for seed in range(11, 11 + n_splits)]

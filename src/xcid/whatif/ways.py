@@ -21,7 +21,7 @@ from xcid.whatif.evaluator import Evaluator, Found, Goal
 from xcid.whatif.search_space import SearchSpace
 
 N_ROWS, N_VALUES = 32, 24  # reference rows and values of a number by which its way is known
-CLEAR = 0.3  # of the variance of the means that a line through them accounts for
+CLEAR = 0.1  # of the variance of the means that a line through them accounts for
 MOST_CITED = 4  # reasons of a row
 NUDGE = 1e-3  # of the spread of outputs: whether a row wants a higher or a lower one
 
