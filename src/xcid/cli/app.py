@@ -24,13 +24,14 @@ RECIPE = """from xcid.io import training
 
 demo = training.demo({!r}, {!r}, {!r})
 model, reference = demo.model, demo.background"""
-OF_A_TABLE = ("target", "weights", "id", "model", "class_names", "drop", "dates")  # a demo does not go with them
+OF_A_TABLE = ("target", "weights", "id", "model", "class_names", "drop", "dates", "refits")  # a demo does not go with them
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     _subjects.add(parser, DEMOS)
     _wanted.add_method(parser)
+    _wanted.add_refits(parser)
     port = whole_number(0, MOST_PORT)
     parser.add_argument("--port", type=port, default=0, help="of the page's address (default: one that is free)")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
@@ -50,6 +51,7 @@ def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace)
     else:
         options.subject = _subjects.subject_of(options, parser)
     options.cid = _wanted.cid_of(options, parser)
+    _wanted.check_refits(options, parser)
     run(options)
 
 
@@ -104,6 +106,7 @@ def _open_table(options: argparse.Namespace) -> Session:
         seed=subject.seed,
         weights=background.weights,
         cid=options.cid and asdict(options.cid),
+        refits=_work.train_again(subject, model, background, options.refits),
         **_subjects.naming_of(subject, model),
     )
 
