@@ -161,6 +161,12 @@ class Counterfactuals:
         line = position_of(line, len(self), "line")
         return "not measured" if np.isnan(self.survival[line]) else percent(self.survival[line])
 
+    def lasts(self, line: int) -> str:
+        """The same as words of their own: "83% likely to last", "survival not measured"; empty where it is no answer."""
+        said = self.survives(line)
+        told = f"survival {said}" if np.isnan(self.survival[line]) else f"{said} likely to last"
+        return told if self.reached[line] else ""
+
     def code(self, line: int) -> str:
         """Python code that makes the changes of a line one by one, with the output before and after."""
         line = position_of(line, len(self), "line")
