@@ -101,8 +101,10 @@ def tenants(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
             "letters": random.normal(8, 2, n).round(1),
             "trade": random.choice(["office", "care", "craft", "none"], n, p=[0.4, 0.3, 0.2, 0.1]),
         }
-    ).astype({name: float for name in ("reminders", "moves", "guarantee", "age")})
-    odds = 1.6 * np.log(frame["wage"] / 1_800) - 1.4 * np.log(frame["rent"] / 700) + 0.25 * np.sqrt(frame["savings"]) / 10
+    ).astype(dict.fromkeys(("reminders", "moves", "guarantee", "age"), float))
+    odds = (
+        1.6 * np.log(frame["wage"] / 1_800) - 1.4 * np.log(frame["rent"] / 700) + 0.25 * np.sqrt(frame["savings"]) / 10
+    )
     odds += 0.08 * (frame["rating"] - 60) - 0.2 * np.sqrt(frame["loans"]) / 10 - 0.5 * frame["reminders"]
     odds += 0.3 * np.log1p(frame["tenure"] / 12) - 0.25 * frame["moves"] + 0.4 * frame["guarantee"]
     odds += 0.5 * (frame["trade"] == "office") - 0.0012 * (frame["age"] - 48) ** 2
