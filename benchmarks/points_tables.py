@@ -83,7 +83,7 @@ def loans(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
 
 
 def tenants(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
-    """Tenants whom nobody turned away: nine columns with a direction, most of them dependent, a hump, noise and levels."""
+    """Tenants whom nobody turned away: nine columns with a direction, most of them dependent, three others and levels."""
     random = np.random.default_rng([32, seed])
     means, shared = random.normal(size=n), random.normal(size=n)
     frame = pd.DataFrame(
@@ -148,7 +148,10 @@ class Population(NamedTuple):
 
 POPULATIONS = {
     "loans": Population(
-        loans, {"income": 1, "deposit": 1, "loan": -1, "debt": -1, "years": 1, "late": -1}, (5_000, 5_100), is_design=True
+        loans,
+        {"income": 1, "deposit": 1, "loan": -1, "debt": -1, "years": 1, "late": -1},
+        (5_000, 5_100),
+        is_design=True,
     ),
     "claims": Population(
         lambda seed, n: claims(n, seed),

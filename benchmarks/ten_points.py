@@ -5,8 +5,8 @@ are no part of this package), and "before" is measured by the same judge on equa
 that was reviewed: ``git worktree add BEFORE 2f9dd54``. The figures of the review itself, on rows that are not known,
 stand beside it in brackets. In the other points "before" is what the review said. Their tables are those of
 ``unseen.py`` and scikit-learn's own (wine, breast cancer), which no setting of xcid was chosen on, and drawn
-populations: loans and claims, on which the ways of numbers were chosen (they flatter in point 4: "design"), and tenants,
-which were drawn anew after that, by a generator of their own. All models are trained on one half of a table.
+populations: loans and claims, on which the ways of numbers were chosen (in point 4 they flatter: "design"), and
+tenants, drawn anew after that by a generator of their own. All models are trained on one half of a table.
 
 Failures, written down before the run whose figures are on the page:
 
@@ -20,8 +20,9 @@ Failures, written down before the run whose figures are on the page:
  4  2 % or more of the changes of tenants go against the true direction where one is known; one that makes a cited
     reason worse and does not say so
  5  a new number that is not on the grid of the data, or a one-hot code that nobody can have
- 6  a likeliest line that is not the most plausible of its row's that go against no way; 20 % or more of shuffled rows 'like real rows' where
-    boosting tells them from real ones (an AUC two standard errors above .5), or less than 90 % of held-out ones
+ 6  a likeliest line that is not the most plausible of those of its row that go against no way; 20 % or more of
+    shuffled rows 'like real rows' where boosting tells them from real ones (an AUC two standard errors above .5), or
+    less than 90 % of held-out ones
  7  false alarms of compare outside 5 +- 2 % for groups of 10 to 1,000
  8  a difference of sizes that compare().sizes does not find
  9  coverage of actions more than .05 above that of fresh rows; a change of age without a warning

@@ -24,7 +24,7 @@ RECIPE = """from xcid.io import training
 
 demo = training.demo({!r}, {!r}, {!r})
 model, reference = demo.model, demo.background"""
-OF_A_TABLE = ("target", "weights", "id", "model", "class_names", "drop", "dates", "refits")  # a demo does not go with them
+OF_A_TABLE = ("target", "weights", "id", "model", "class_names", "drop", "dates", "refits")  # no demo has them
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ from xcid.whatif.search import KEPT, MOST_SLOTS, PAIRS, finish, search_along, se
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
 from xcid.whatif.undeclared import join_blocks, note_unchangeable
-from xcid.whatif.ways import Ways, find_contrary
+from xcid.whatif.ways import Cited, Ways, find_contrary
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
@@ -153,7 +153,7 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     if settings.k >= (WITH_REAL if settings.refits else WITH_STEADY):
         wanted = settings.ways.wanted(some)
         steady = find_steady(some, flips, settings.refits, wanted, settings.time_limit)
-    both = wanted, np.where(wanted != 0, 0.0, cited[open_])
+    both = wanted, np.where(wanted != 0, 0.0, cited.back[open_])
     found, kinds = choose_lines(some, flips, likeliest, steady, settings.k, both)
     size = some.find_moved(found).sum(axis=1)
     proof, bound, among = proofs.of_lines(found, kinds, size, find_least(some, flips, found, size))
@@ -175,8 +175,8 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     return block._replace(proof=proof, bound=np.concatenate([bound, nothing])[order], among=among)
 
 
-def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts, cited: Array) -> Block:
-    """All that is said about the lines of a block; ``cited`` (n, f) is where reasons want numbers to go."""
+def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts, cited: Cited) -> Block:
+    """All that is said about the lines of a block; ``cited`` are the reasons of its rows."""
     search_space, goal, owner = settings.search_space, settings.goal, lines.owner
     table = evaluator.complete_rows(lines.rows, owner)
     own = evaluator.outputs[owner]
@@ -191,7 +191,8 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
     keys = search_space.subject.space.keys(evaluator.table[owner], settings.seed)
     near = measure_nearness(search_space, goal, search_space.subject.features.fold(table), owner, evaluator.outputs)
     wanted = settings.ways.wanted(evaluator, np.flatnonzero(evaluator.find_moved(lines).any(axis=0)))
-    wanted = np.where(wanted != 0, wanted, cited)[owner]
+    wanted = np.where(wanted != 0, wanted, cited.back)[owner]
+    worse = settings.ways.find_worse(evaluator, lines, table, cited.against)
     is_there = goal.gain(outputs, own) > 0
     split = shares(lines.rows, evaluator.own[owner], keys, value)
     survival = measure_survival(goal, settings.refits, table, own) if settings.refits else np.full(len(owner), np.nan)
@@ -200,8 +201,8 @@ def _described(settings: SearchSettings, evaluator: Evaluator, lines: Found, kin
         kind=np.where((kind != NOT_REACHED) & ~is_there, NOT_REACHED, kind),  # evaluated once more
         rows=table,
         moved=split.order > 0,
-        contrary=find_contrary(lines.rows, evaluator.own[owner], wanted),
-        unknown=settings.ways.find_unknown(lines.rows, evaluator.own[owner]),
+        contrary=find_contrary(lines.rows, evaluator.own[owner], wanted) | worse,
+        unknown=settings.ways.find_unknown(lines.rows, evaluator.own[owner]) | worse,
         distance=evaluator.distance(lines.rows, owner),
         was=own[at, column],
         output=outputs[at, column],
