@@ -83,7 +83,7 @@ def loans(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
 
 
 def tenants(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
-    """Tenants whom nobody turned away: nine columns with a direction, most of them dependent, three others and levels."""
+    """Tenants whom nobody turned away: nine columns with a direction, most of them dependent, and four others."""
     random = np.random.default_rng([32, seed])
     means, shared = random.normal(size=n), random.normal(size=n)
     frame = pd.DataFrame(
