@@ -81,10 +81,10 @@ def search(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, A
     """
     setup = explainer.with_outcome(request.outcome).setup
     rows, index = explainer.space.encode(request.table), np.zeros(1, dtype=np.int64)
-    asked: Any = index, request.target, LINES, seed, setup.time_limit, setup.memory
     refits = () if setup.sources is None else setup.sources.refits
+    asked: Any = index, request.target, LINES, seed, setup.time_limit, setup.memory, refits
     try:
-        found = find_counterfactuals(setup.subject, setup.outcome, rows, *asked, refits)
+        found = find_counterfactuals(setup.subject, setup.outcome, rows, *asked)
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
     if found.kind[0] == FAILED:

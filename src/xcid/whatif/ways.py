@@ -154,7 +154,7 @@ def _find_contributions(subject: Subject, table: Array) -> Array:
     place = {column: at for at, group in enumerate(subject.features.columns) for column in group}
     owner = np.array([place[group[0]] for group in subject.exact.parts[0].features])
     found = np.zeros((len(table), len(subject.features.columns)))
-    np.add.at(found, (slice(None), owner), subject.exact(table)[0][..., -1])
+    np.add.at(found.T, owner, subject.exact(table)[0][..., -1].T)
     return found
 
 
