@@ -4,7 +4,7 @@ Rows of one population are split by chance into two groups: every difference tha
 values of the smaller group, normal ones or skewed ones, vary more or less about the same mean, and then they are
 shifted. Beside it stands Welch's t, which was used before.
 
-    python benchmarks/groups.py                # some minutes
+    python benchmarks/groups.py --splits 200   # some minutes: as on the page; 100 splits without it
     python benchmarks/groups.py --only drawn   # the second table alone
 """
 

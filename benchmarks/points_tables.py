@@ -82,6 +82,35 @@ def loans(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
     return frame, (odds + random.logistic(size=n) > 0).to_numpy().astype(int)
 
 
+def tenants(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
+    """Tenants whom nobody turned away: nine columns with a direction, most of them dependent, and four others."""
+    random = np.random.default_rng([32, seed])
+    means, shared = random.normal(size=n), random.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "wage": (1_800 * np.exp(0.4 * means + 0.2 * random.normal(size=n)) / 50).round() * 50,
+            "rent": (700 * np.exp(0.3 * means + 0.3 * random.normal(size=n)) / 10).round() * 10,
+            "savings": np.where(random.random(n) < 0.2, 0, random.gamma(0.8, 6_000, n) * np.exp(0.3 * means)).round(-2),
+            "loans": (random.gamma(0.6, 4_000, n) * np.exp(0.4 * shared)).round(-1),
+            "reminders": random.poisson(np.exp(0.5 * shared - 0.3)),
+            "tenure": random.gamma(1.5, 30, n).round(),
+            "rating": (60 - 6 * shared + 6 * random.normal(size=n)).clip(0, 100).round(1),
+            "moves": random.binomial(6, 0.3, n),
+            "guarantee": random.choice([0, 1, 2, 3], n, p=[0.5, 0.2, 0.2, 0.1]),
+            "age": random.integers(18, 80, n),
+            "letters": random.normal(8, 2, n).round(1),
+            "trade": random.choice(["office", "care", "craft", "none"], n, p=[0.4, 0.3, 0.2, 0.1]),
+        }
+    ).astype(dict.fromkeys(("reminders", "moves", "guarantee", "age"), float))
+    odds = (
+        1.6 * np.log(frame["wage"] / 1_800) - 1.4 * np.log(frame["rent"] / 700) + 0.25 * np.sqrt(frame["savings"]) / 10
+    )
+    odds += 0.08 * (frame["rating"] - 60) - 0.2 * np.sqrt(frame["loans"]) / 10 - 0.5 * frame["reminders"]
+    odds += 0.3 * np.log1p(frame["tenure"] / 12) - 0.25 * frame["moves"] + 0.4 * frame["guarantee"]
+    odds += 0.5 * (frame["trade"] == "office") - 0.0012 * (frame["age"] - 48) ** 2
+    return frame, (odds - 0.2 + random.logistic(size=n) > 0).to_numpy().astype(int)
+
+
 def sexed(seed: int, n: int) -> tuple[pd.DataFrame, Target]:
     """Applicants of whom debt counts double for women, which lets no mean of its contributions differ."""
     random = np.random.default_rng(seed)
@@ -105,6 +134,7 @@ class Population(NamedTuple):
     draw: Callable[[int, int], tuple[pd.DataFrame, Target]]
     true: dict[str, int]
     seeds: tuple[int, ...]
+    is_design: bool = False
 
     def refused(self, model: str, seed: int, n_rows: int) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
         """A model, its rows, and others that it refuses."""
@@ -118,11 +148,21 @@ class Population(NamedTuple):
 
 POPULATIONS = {
     "loans": Population(
-        loans, {"income": 1, "deposit": 1, "loan": -1, "debt": -1, "years": 1, "late": -1}, (5_000, 5_100)
+        loans,
+        {"income": 1, "deposit": 1, "loan": -1, "debt": -1, "years": 1, "late": -1},
+        (5_000, 5_100),
+        is_design=True,
     ),
     "claims": Population(
         lambda seed, n: claims(n, seed),
         {"sum": 1, "days": -1, "score": 1, "income": -1, "fraud": 1, "vip": -1},
         (6_000, 6_100),
+        is_design=True,
     ),
-}
+    "tenants": Population(
+        tenants,
+        {"wage": 1, "rent": -1, "savings": 1, "loans": -1, "reminders": -1, "tenure": 1, "rating": 1, "moves": -1,
+         "guarantee": 1},
+        (9_000, 9_100),
+    ),
+}  # fmt: skip

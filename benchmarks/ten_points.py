@@ -5,8 +5,8 @@ are no part of this package), and "before" is measured by the same judge on equa
 that was reviewed: ``git worktree add BEFORE 2f9dd54``. The figures of the review itself, on rows that are not known,
 stand beside it in brackets. In the other points "before" is what the review said. Their tables are those of
 ``unseen.py`` and scikit-learn's own (wine, breast cancer), which no setting of xcid was chosen on, and drawn
-populations: loans, under other seeds of which the ways of numbers were chosen, so that they flatter in point 4, and
-claims, which nothing was chosen on. All models are trained on one half of a table.
+populations: loans and claims, on which the ways of numbers were chosen (in point 4 they flatter: "design"), and
+tenants, drawn anew after that by a generator of their own. All models are trained on one half of a table.
 
 Failures, written down before the run whose figures are on the page:
 
@@ -17,11 +17,12 @@ Failures, written down before the run whose figures are on the page:
     with 57 (spambase, 5 rows of each ensemble); a median above 10 ms
  3  steady changes that hold less often in models of fresh data than those of NICE or of the nearest unlike row, or
     that are more changes than theirs
- 4  2 % or more of the changes go against the true direction where one is known; one that makes a cited reason worse
-    and does not say so
+ 4  2 % or more of the changes of tenants go against the true direction where one is known; one that makes a cited
+    reason worse and does not say so
  5  a new number that is not on the grid of the data, or a one-hot code that nobody can have
- 6  a likeliest line that is not the most plausible of its row; 20 % or more of shuffled rows 'like real rows' where
-    boosting tells them from real ones (an AUC two standard errors above .5), or less than 90 % of held-out ones
+ 6  a likeliest line that is not the most plausible of those of its row that go against no way; 20 % or more of
+    shuffled rows 'like real rows' where boosting tells them from real ones (an AUC two standard errors above .5), or
+    less than 90 % of held-out ones
  7  false alarms of compare outside 5 +- 2 % for groups of 10 to 1,000
  8  a difference of sizes that compare().sizes does not find
  9  coverage of actions more than .05 above that of fresh rows; a change of age without a warning
@@ -53,7 +54,8 @@ from proofs import MODELS
 from review_points import KINDS, Line, Place, share
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
 from xgboost import XGBClassifier
 
 import xcid
@@ -109,7 +111,8 @@ def directions(place: Place, n_rows: int) -> Iterator[Line]:
     """Refused rows whose true score is known: changes against it, and reasons that a line makes worse unsaid."""
     before = {("loans", "XGBoost 100 x 4"): "10 to 22%", ("loans", "logistic"): "0"}
     said = {("loans", "XGBoost 100 x 4"): "30 of 150 rows"}
-    for (what, population), name in itertools.product(POPULATIONS.items(), DIRECTED):
+    for (key, population), name in itertools.product(POPULATIONS.items(), DIRECTED):
+        what = f"{key} (design)" if population.is_design else key
         counts, cited = {kind: np.zeros(2) for kind in KINDS}, np.zeros(4, dtype=int)
         for seed in population.seeds:
             model, X, rows = population.refused(name, seed, n_rows)
@@ -123,11 +126,11 @@ def directions(place: Place, n_rows: int) -> Iterator[Line]:
                 counts[kind] += wrong[lines].sum(), known[lines].sum()
             cited += contradictions(found, wrong, pairs, list(rows))
         for kind, (bad, all_) in counts.items():
-            old = before.get((what, name), "") if kind == "sparsest" else ""
+            old = before.get((key, name), "") if kind == "sparsest" else ""
             yield Line(4, f"{what}, {name}, {kind}: against the truth", old, share(bad, all_), bool(bad < 0.02 * all_))
         made, warned, unknown, silent = cited
         now = f"{made}: {warned} warned of, {unknown} said not to be known, {silent} unsaid"
-        yield Line(4, f"{what}, {name}: a cited reason made worse", said.get((what, name), ""), now, bool(silent == 0))
+        yield Line(4, f"{what}, {name}: a cited reason made worse", said.get((key, name), ""), now, bool(silent == 0))
     for what, population in POPULATIONS.items():
         rules = xcid.Constraints(
             monotone={name: "rises" if sign > 0 else "falls" for name, sign in population.true.items()}
@@ -192,26 +195,33 @@ def values(place: Place, n_rows: int) -> Iterator[Line]:
 
 def plausible(place: Place, n_rows: int) -> Iterator[Line]:
     """Compare lines of a row by plausibility; judge shuffled and held-out rows by their likeness."""
-    lines = wrong = 0
+    lines = wrong = beside = 0
     for one in splits(("mixed", "redundant", "breast cancer"), ("forest, in full",), n_rows):
         found = xcid.Explainer(one.model, one.train).counterfactuals(one.rows)
         for at in np.flatnonzero(is_kind(found, "likeliest")):
             lines += 1
-            wrong += found.plausibility[at] > found.plausibility[found.row == found.row[at]].min() + 1e-9
-    now = f"{wrong} of {lines} lines"
+            nearer = (found.row == found.row[at]) & (found.plausibility < found.plausibility[at] - 1e-9)
+            is_contrary = np.asarray(found.contrary.any(axis=1))
+            wrong += bool((nearer & (~is_contrary | is_contrary[at])).any())
+            beside += bool((nearer & is_contrary).any())
+    now = f"{wrong} of {lines} lines; {beside} beside one that usually hurts"
     yield Line(6, "likeliest is less plausible than another line", "109 beside .58", now, wrong == 0)
     for name, n_splits in (("mixed", 1), ("redundant", 1), ("breast cancer", 1), ("wine", 20), ("skewed", 1)):
         parts = [judge_likeness(name, seed) for seed in range(11, 11 + n_splits)]
-        shuffled, real, told, n = np.mean(parts, axis=0)
+        shuffled, real, told, least, n = np.mean(parts, axis=0)
         can_tell = bool(told - 2 * error_of(told, int(n)) > 0.5)
         of_splits = f" (mean of {n_splits} splits)" if n_splits > 1 else ""
-        now = f"shuffled {shuffled:.0%}, held out {real:.0%}{of_splits}; boosting tells them apart: AUC {told:.2f}"
+        now = f"shuffled {shuffled:.0%}, held out {real:.0%}{of_splits}; boosting tells them apart: AUC {told:.2f}, "
+        now += f"and takes {least:.0%} of shuffled for real where it takes 90% of real"
         holds = bool((shuffled < 0.2 or not can_tell) and round(real, 3) >= 0.9)
         yield Line(6, f"{name}: rows 'like real rows'", "shuffled 35 to 84%", now, holds)
 
 
-def judge_likeness(name: str, seed: int) -> tuple[float, float, float, float]:
+def judge_likeness(name: str, seed: int) -> tuple[float, float, float, float, float]:
     """Shares of shuffled and held-out rows that are like real ones, how well boosting tells them apart, of how many.
+
+    Told are the area under its curve, and the share of shuffled rows that it takes for real ones where it takes 90 % of
+    real ones: what can be had of a judge of this table.
 
     Boosting gets the real rows of one half, and shuffled rows of the other: of shuffled values of the very rows that it
     knows it learns that what it has seen in a real row is not in a shuffled one.
@@ -220,7 +230,7 @@ def judge_likeness(name: str, seed: int) -> tuple[float, float, float, float]:
     explainer, real = xcid.Explainer(one.model, one.train), one.fresh.to_numpy(float)
     shuffled, others = (shuffle(random, rows) for rows in (real, one.train.to_numpy(float)))
     shares = [likeness(explainer, rows) for rows in (shuffled, real)]
-    return shares[0], shares[1], tell_apart(real, others), len(real)
+    return shares[0], shares[1], *tell_apart(real, others), len(real)
 
 
 def shuffle(random: np.random.Generator, rows: Array) -> Array:
@@ -228,13 +238,16 @@ def shuffle(random: np.random.Generator, rows: Array) -> Array:
     return np.column_stack([random.permutation(column) for column in rows.T])
 
 
-def tell_apart(real: Array, shuffled: Array) -> float:
-    """The area under the curve of a model that tells rows apart, by cross-validation."""
+def tell_apart(real: Array, shuffled: Array) -> tuple[float, float]:
+    """The area under the curve of a model that tells rows apart, and what it takes for real, by cross-validation."""
     both, is_real = np.concatenate([real, shuffled]), np.repeat([1, 0], [len(real), len(shuffled)])
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    boosting = HistGradientBoostingClassifier(max_iter=60, random_state=0)
-    scores = cross_val_score(boosting, both, is_real, cv=folds, scoring="roc_auc")
-    return float(scores.mean())
+    chance, areas = np.zeros(len(both)), list[float]()
+    for known, left in StratifiedKFold(5, shuffle=True, random_state=0).split(both, is_real):
+        boosting = HistGradientBoostingClassifier(max_iter=60, random_state=0).fit(both[known], is_real[known])
+        chance[left] = boosting.predict_proba(both[left])[:, 1]
+        areas.append(float(roc_auc_score(is_real[left], chance[left])))
+    taken = chance >= np.quantile(chance[is_real == 1], 0.1)
+    return float(np.mean(areas)), float(taken[is_real == 0].mean())
 
 
 def error_of(area: float, n: int) -> float:

@@ -109,7 +109,7 @@ def check_against_all_rows(explainer, X, target=None):
     asked = SimpleNamespace(goal=goal, outputs=space.subject.predict(found.data), own=folded, table=found.data)
     ways = Ways(space)
     usual = ways.find_wanted(asked, np.arange(folded.shape[1]))
-    wanted = np.where(usual != 0, usual, ways.cite(asked))
+    wanted = np.where(usual != 0, usual, ways.cite(asked).back)
     for at in range(len(found.data)):
         own = found.data[at : at + 1]
         rows, cost = every_row(space, folded[at])

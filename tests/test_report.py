@@ -327,6 +327,21 @@ class TestFile:
             assert (one["was"], one["output"]) == (found.was[line], found.output[line])
             assert [tuple(change) for change in one["changes"]] == [tuple(change) for change in found.changes(line)]
 
+    def test_a_change_says_which_reasons_it_is_about(self, tmp_path):
+        table, explainer = make_mixed()
+        found, explanation = explainer.counterfactuals(table[:8]), explainer(table[:8])
+        explanation.report(tmp_path / "r.html", counterfactuals=found, reasons=xcid.Reasons(1))
+        frame = explanation.reasons(1)
+        lines = [one["cited"] for row in read(tmp_path / "r.html")["rows"] for one in row["counterfactuals"]]
+        for line, said in enumerate(lines):
+            mine = frame[(frame["row"] == found.index[found.row[line]]) & (frame["rank"] > 0)]
+            changed = {change.feature for change in found.changes(line)}
+            ranks = sorted(mine["rank"][mine["feature"].isin(changed)])
+            assert re.findall(r"\d+", said) == [str(rank) for rank in ranks]
+            assert said.startswith("changes reason") == bool(ranks)
+        assert any(lines)
+        assert not all(lines)
+
     def test_derived_columns_follow(self, tmp_path):
         table, _ = make_mixed()
         table["double"] = 2 * table["age"]

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import xcid
+from xcid._faults import Deadline
 from xcid.show import text
-from xcid.whatif.choice import DETOUR
+from xcid.whatif.evaluator import Evaluator, Found, goal_of
 from xcid.whatif.search_space import SearchSpace
-from xcid.whatif.undeclared import Ways
+from xcid.whatif.undeclared import Cited, Ways, join_blocks
 
 TRUE = {"saved": 1, "owed": -1, "years": 1}
 
@@ -73,7 +78,7 @@ def test_of_as_many_changes_those_come_first_that_do_not(asked):
 def test_a_line_is_as_sparse_as_without_ways(asked, monkeypatch):
     explainer, rows, found = asked
     monkeypatch.setattr(Ways, "of", lambda self, features: np.zeros(4))
-    monkeypatch.setattr(Ways, "cite", lambda self, evaluator: np.zeros(evaluator.own.shape))
+    monkeypatch.setattr(Ways, "cite", lambda self, evaluator: Cited(*np.zeros((2, *evaluator.own.shape))))
     free = explainer.counterfactuals(rows, "yes")
     assert not free.contrary.any()
     sizes = [one.n_changes[["sparsest" in kind for kind in one.kind]] for one in (found, free)]
@@ -84,7 +89,7 @@ def test_the_nearest_goes_along_and_that_of_all_is_beside_it(asked, monkeypatch)
     explainer, rows, _ = asked
     found = explainer.counterfactuals(rows, "yes", k=6)
     monkeypatch.setattr(Ways, "of", lambda self, features: np.zeros(4))
-    monkeypatch.setattr(Ways, "cite", lambda self, evaluator: np.zeros(evaluator.own.shape))
+    monkeypatch.setattr(Ways, "cite", lambda self, evaluator: Cited(*np.zeros((2, *evaluator.own.shape))))
     free = explainer.counterfactuals(rows, "yes", k=2)
     n_moved = 0
     for row in range(len(rows)):
@@ -97,7 +102,7 @@ def test_the_nearest_goes_along_and_that_of_all_is_beside_it(asked, monkeypatch)
             n_moved += 1
             assert not found.contrary[near][:3].any()
             assert found.contrary[of_all[0]][:3].any()
-            assert found.distance[near] <= DETOUR * found.distance[of_all[0]]
+            assert found.distance[near] > found.distance[of_all[0]]
             assert found.proof[near] != "nearest"
             assert found.proof[of_all[0]] == "nearest"
             assert found.among[near] == "usual ways"
@@ -137,6 +142,44 @@ def test_a_reason_is_not_made_worse_unsaid(asked):
     own, new = (table["far"].to_numpy() for table in (rows.iloc[found.row], found.table()))
     worse = cited & (np.abs(new) > np.abs(own)) & (np.sign(new) == np.sign(own)) & (np.abs(own) > 0.5)
     assert found.contrary[worse, 3].all()
+
+
+def levels(is_coded):
+    """A table whose level "q" is refused, "p" more often, and "r" hardly ever; as levels, or as one-hot codes."""
+    rng = np.random.default_rng(4)
+    kind, size = rng.choice(["p", "q", "r"], 400), rng.normal(size=400).round(2)
+    score = 1.5 * size + np.select([kind == "p", kind == "q"], [-2.0, -1.0], 2.0)
+    names = sorted({*kind})
+    coded = pd.get_dummies(pd.Series(kind), prefix="kind").astype(int)
+    table = coded if is_coded else pd.DataFrame({"kind": pd.Categorical(kind, names)})
+    model = LogisticRegression() if is_coded else make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough"), LogisticRegression()
+    )  # fmt: skip
+    table.insert(0, "size", size)
+    return model.fit(table, score + rng.logistic(size=400) > 0), table, kind
+
+
+@pytest.mark.parametrize("is_coded", [False, True])
+def test_a_level_that_becomes_a_worse_reason_is_named(is_coded):
+    model, table, kind = levels(is_coded)
+    is_refused = ~model.predict(table)
+    rows = table[is_refused & (kind == "q")].iloc[:3]
+    subject = join_blocks(xcid.Explainer(model, table).subject)
+    assert subject.features.names == ("size", "kind")
+    space, cells = SearchSpace.of(subject), subject.space.encode(rows)
+    own, outputs = subject.features.fold(cells), subject.predict(cells)
+    goal, counts = goal_of("True", subject, None), np.zeros(3, dtype=np.int64)
+    evaluator = Evaluator(space, goal, own, cells, outputs, Deadline(None, 3), counts)
+    cited = Ways(space).cite(evaluator)
+    assert np.all(cited.against[:, 1] > 0)
+    assert not cited.against[:, 0].any()
+    assert np.any(cited.back[:, 0] != 0)
+    others = table.iloc[[list(kind).index("p"), list(kind).index("r")]]
+    changed = own[[0, 0]]
+    changed[:, 1] = subject.features.fold(subject.space.encode(others))[:, 1]
+    lines = Found(changed, np.zeros(2, dtype=np.int64), np.ones(2), np.ones(2))
+    worse = Ways(space).find_worse(evaluator, lines, evaluator.complete_rows(changed, lines.owner), cited.against)
+    assert worse.tolist() == [[False, True], [False, False]]
 
 
 @pytest.mark.parametrize("k", [3, 4])

@@ -259,10 +259,10 @@ class Explainer:
         mean absolute deviations; 1 for another level), the output after and before, and its ``plausibility`` (the
         distance to the nearest real rows). No change of a line can be taken back without losing the wanted output.
 
-        Kinds are "sparsest" (the fewest changes), "nearest" (the smallest distance; along the usual ways where that is
-        at most three times as far, beside the "nearest of all"), "likeliest" (the most like a real row; for k from 3
-        up), "steady" (should last; for k from 4 up, with refits from 3) and "different" (other features), some joined
-        by "and"; "not reached" (the best that was found), "already there" and "failed".
+        Kinds are "sparsest" (the fewest changes), "nearest" (the smallest distance along the usual ways where there are
+        such, beside the "nearest of all"), "likeliest" (the most like a real row; for k from 3 up), "steady" (should
+        last; for k from 4 up, with refits from 3) and "different" (other features), some joined by "and"; "not reached"
+        (the best that was found), "already there" and "failed".
 
         The ``target`` is a class, by name or label; for a regression "raise" or "lower" (by at least a tenth); or any
         outcome, whose far side is wanted, such as ``xcid.outcomes.Raise(by=0.2)``, or ``Within(0.7, target="good")``

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import xcid
 import xcid.show.report
@@ -282,6 +283,21 @@ class TestSearch:
             assert [tuple(change[:3]) for change in one["changes"]] == [change[:3] for change in due.changes(line)]
             assert sum(change[3] for change in one["changes"]) == pytest.approx(one["output"] - one["was"], abs=1e-3)
             assert one["likeness"] == due.likeness[line]
+
+    def test_refits_say_how_likely_changes_last(self, table):
+        numbers = table[["first", "count"]]
+        model = LogisticRegression().fit(numbers, odds(table) > 0)
+        refits = xcid.refits(model, numbers, odds(table) > 0, n=4)
+        session = app.Session(model, numbers, numbers[:8], refits=refits)
+        body = {**PLAIN, "cells": session.describe()["rows"][3]["cells"]}
+        body["own"] = body["cells"]
+        body["question"] = {"kind": session.describe()["questions"][0]["kind"]}
+        found = session.search(json.dumps(body).encode())["counterfactuals"]
+        due = xcid.Explainer(model, numbers, refits=refits).counterfactuals(numbers[3:4])
+        assert [one["kind"] for one in found] == list(due.kind)
+        assert any("steady" in one["kind"] for one in found)
+        assert [one["survival"] for one in found] == [f"{due.survives(at)} likely to last" for at in range(len(due))]
+        assert "refits=refits" in session.code(json.dumps(body).encode())["code"]
 
     @pytest.mark.parametrize("bench", ["two", "three", "number"])
     def test_what_is_applied_has_the_output_that_was_promised(self, bench, request):

@@ -197,6 +197,7 @@ class TestFiles:
         status, out, err = command(*given, "--wanted", "good", "--quiet")
         assert status == 0, err
         assert "row 0: predicted " in out
+        assert out.count("survival not measured") == out.count("like real rows") > 0  # every way says so
         assert "% likely to last" in command(*given, "--wanted", "good", "--refits", "3")[1]
         status, _, err = command(*given, "--wanted", "goood", "--quiet")
         assert status == 2

@@ -39,7 +39,8 @@ ONE_SIDE = (
 )
 NO_PINS = Pins()
 TITLE = "What decides this prediction"
-GIVEN = "# model, reference and weights, if any: those that the explorer was started with"
+GIVEN = "# model, reference, weights and refits, if any: those that the explorer was started with"
+LINES = 3  # of a search, at most
 PATIENCE = 30.0  # seconds that a row may take: nobody waits longer for a page
 MOST_EXPLAINERS = 16  # sets of pins that are remembered
 
@@ -80,10 +81,10 @@ def search(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, A
     """
     setup = explainer.with_outcome(request.outcome).setup
     rows, index = explainer.space.encode(request.table), np.zeros(1, dtype=np.int64)
+    refits = () if setup.sources is None else setup.sources.refits
+    asked: Any = index, request.target, LINES, seed, setup.time_limit, setup.memory, refits
     try:
-        found = find_counterfactuals(
-            setup.subject, setup.outcome, rows, index, request.target, seed=seed, time_limit=setup.time_limit
-        )
+        found = find_counterfactuals(setup.subject, setup.outcome, rows, *asked)
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
     if found.kind[0] == FAILED:
@@ -132,6 +133,7 @@ def write_code(
         "class_names": "" if naming.names is None else repr(naming.names),
         "target": "" if naming.target is None else repr(naming.target),
         "outcome": "" if is_usual else f"xcid.outcomes.{request.outcome!r}",
+        "refits": "" if explainer.setup.sources is None else "refits",
         **{name: repr(part) for name, part in (cid or {}).items()},
     }
     given = "".join(f", {name}={text}" for name, text in options.items() if text)
@@ -163,9 +165,10 @@ class Session:
     """A model with reference data and rows that can be picked; for one thread at a time.
 
     Rows may have ``names``, and features ``words`` that explain them; ``notes`` are what else to know, and ``weights``
-    those of the reference rows. With ``cid``, settings of :class:`xcid.CID`, rows are explained by that. ``recipe`` are
-    lines of Python that make the ``model`` and the ``reference``, for those who copy code. ``explainer(pins)`` is the
-    explainer that obeys some pins; the last ones are remembered.
+    those of the reference rows. With ``refits``, the model trained again, changes say how likely they last. With
+    ``cid``, settings of :class:`xcid.CID`, rows are explained by that. ``recipe`` are lines of Python that make the
+    ``model`` and the ``reference``, for those who copy code. ``explainer(pins)`` is the explainer that obeys some pins;
+    the last ones are remembered.
     """
 
     model: Any
@@ -181,6 +184,7 @@ class Session:
     target: int | str | None = None
     cid: Mapping[str, Any] | None = None
     recipe: str = GIVEN
+    refits: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         self.explainer = lru_cache(MOST_EXPLAINERS)(self._make_explainer)
@@ -210,7 +214,7 @@ class Session:
         known: dict[str, Any] = {"weights": self.weights, "class_names": self.class_names, "target": self.target}
         known |= {"time_limit": PATIENCE, "constraints": pins.constraints(columns)}
         if self.cid is None:
-            return Explainer(self.model, self.reference, **known)
+            return Explainer(self.model, self.reference, refits=self.refits, **known)
         return CID(self.model, self.reference, **self.cid, **known)
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcid.cli import _subjects, _wanted, _work
+from xcid.cli import _refits, _subjects, _wanted, _work
 from xcid.cli._terminal import Progress, to_sentences, whole_number
 
 if TYPE_CHECKING:
@@ -24,13 +24,14 @@ RECIPE = """from xcid.io import training
 
 demo = training.demo({!r}, {!r}, {!r})
 model, reference = demo.model, demo.background"""
-OF_A_TABLE = ("target", "weights", "id", "model", "class_names", "drop", "dates")  # a demo does not go with them
+OF_A_TABLE = ("target", "weights", "id", "model", "class_names", "drop", "dates", "refits")  # no demo has them
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     _subjects.add(parser, DEMOS)
     _wanted.add_method(parser)
+    _refits.add_refits(parser)
     port = whole_number(0, MOST_PORT)
     parser.add_argument("--port", type=port, default=0, help="of the page's address (default: one that is free)")
     parser.add_argument("--title", metavar="TEXT", help="headline of the page")
@@ -39,6 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    refits = _refits.refits_of(options, parser)  # what follows their number is the table
     if options.reference is None and options.data is None and options.table is None:
         _subjects.choose_model(options)
         given = [f"--{name.replace('_', '-')}" for name in OF_A_TABLE if getattr(options, name)]
@@ -49,7 +51,8 @@ def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace)
         parser.error("give --demo or a table of yours, not both")
     else:
         options.subject = _subjects.subject_of(options, parser)
-    options.cid = _wanted.cid_of(options, parser)
+    options.cid, options.refits = _wanted.cid_of(options, parser), refits
+    _refits.check_refits(options, parser)
     run(options)
 
 
@@ -104,6 +107,7 @@ def _open_table(options: argparse.Namespace) -> Session:
         seed=subject.seed,
         weights=background.weights,
         cid=options.cid and asdict(options.cid),
+        refits=options.refits.make(subject, model, background),
         **_subjects.naming_of(subject, model),
     )
 

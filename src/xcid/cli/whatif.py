@@ -103,8 +103,6 @@ def _search_rows(options: argparse.Namespace, search: _work.RowSearch, rows: Row
 
 def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: Any) -> Iterator[str]:
     """The first rows with the ways that there are for them, in lines."""
-    import numpy as np
-
     from xcid.show import wording
     from xcid.show.text import align_cells, format_outputs
     from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED
@@ -122,9 +120,8 @@ def _describe_rows(found: Counterfactuals, subject: Subject, most: int, target: 
         for line in lines:
             changes, outputs = (*found.changes(line), *found.derived(line)), format_outputs(found, line)
             if found.kind[line] != NOT_REACHED:
-                lasts = "" if np.isnan(found.survival[line]) else f"{found.survives(line)} likely to last"
-                told = filter(None, (outputs, found.likeness[line], found.proved(line), lasts, found.hurts(line)))
-                block.append(f"  {found.kind[line]}: {'; '.join(told)}")
+                told = outputs, found.likeness[line], found.proved(line), found.lasts(line), found.hurts(line)
+                block.append(f"  {found.kind[line]}: {'; '.join(filter(None, told))}")
             else:
                 missed = found.proved(line) or "not reached"
                 block.append(f"  {missed}; the best that was found: {outputs}" if changes else f"  {missed}")

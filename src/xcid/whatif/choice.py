@@ -23,7 +23,6 @@ from xcid.whatif.undeclared import go_against
 
 WITH_REAL = 3  # counterfactuals from which on one is made of real rows, and with refits one is to last
 WITH_STEADY = 4  # from which on one is to last without refits, which is not measured then
-DETOUR = 3.0  # times as far as the nearest of all is the nearest that goes against no way, at most
 ALIKE = 0.5  # of the features of two lines are the same: they are not different
 OF_ALL = "nearest of all"  # where another one is the nearest that goes against no way
 N_MEASURED = 128  # reference rows whose distance to the next one says what is usual
@@ -51,7 +50,7 @@ def choose_lines(
     """The sparsest, the nearest, the steady, the likeliest, the nearest of all, then others that share few changes.
 
     Of as many changes those are preferred that go against no (n, f) ways that are wanted, as a rule or by the reasons
-    of a row. The nearest goes against no rule, where such a one is not much farther than the nearest of all.
+    of a row. The nearest goes against no rule and the likeliest against neither, where there are such.
     """
     everything = join_found([flips, taken, steady])
     moved, place = evaluator.find_moved(everything), np.arange(len(everything.owner))
@@ -66,12 +65,12 @@ def choose_lines(
         both = both[np.lexsort((is_taken[both], everything.distance[both], is_contrary[both], size[both]))]
         mine = both[~is_steady[both]]
         nearest = int(mine[np.argmin(everything.distance[mine])])
-        along = mine[~as_a_rule[mine] & (everything.distance[mine] <= DETOUR * everything.distance[nearest])]
+        along = mine[~as_a_rule[mine]]
         usual = int(along[np.argmin(everything.distance[along])]) if len(along) else nearest
         named = [(SPARSEST, int(mine[0])), (NEAREST, usual)]
         named += [("steady", int(one)) for one in both[is_steady[both]]]
         if k >= WITH_REAL and np.isfinite(near[both]).any():
-            named.append(("likeliest", int(both[np.argmin(near[both])])))
+            named.append(("likeliest", int(both[np.lexsort((near[both], is_contrary[both]))[0]])))
         named += [(OF_ALL, nearest)] if usual != nearest else []
         titles = dict[int, list[str]]()
         for title, one in named:

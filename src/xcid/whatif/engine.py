@@ -31,7 +31,7 @@ from xcid.whatif.record import ALREADY, FAILED, NOT_REACHED, Counterfactuals
 from xcid.whatif.search import KEPT, MOST_SLOTS, PAIRS, finish, search_along, search_flips
 from xcid.whatif.search_space import N_QUANTILES, SearchSpace
 from xcid.whatif.steady import find_steady, measure_survival
-from xcid.whatif.undeclared import Ways, find_contrary, join_blocks, note_unchangeable
+from xcid.whatif.undeclared import Cited, Ways, find_contrary, join_blocks, note_unchangeable
 
 MOST_ROWS = 256  # of a block
 COPIES = 4  # of what is tried at once: as features, as a table, for the model
@@ -151,7 +151,7 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     if settings.k >= (WITH_REAL if settings.refits else WITH_STEADY):
         wanted = settings.ways.find_wanted(some)
         steady = find_steady(some, flips, settings.refits, wanted, settings.time_limit)
-    both = wanted, np.where(wanted != 0, 0.0, cited[open_])
+    both = wanted, np.where(wanted != 0, 0.0, cited.back[open_])
     found, kinds = choose_lines(some, flips, likeliest, steady, settings.k, both)
     size = some.find_moved(found).sum(axis=1)
     proof, bound, among = proofs.of_lines(found, kinds, size, find_least(some, flips, found, size))
@@ -173,8 +173,8 @@ def _block(settings: SearchSettings, table: Array) -> Block:
     return block._replace(proof=proof, bound=np.concatenate([bound, nothing])[order], among=among)
 
 
-def _describe_lines(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts, cited: Array) -> Block:
-    """All that is said about the lines of a block; ``cited`` (n, f) is where reasons want numbers to go."""
+def _describe_lines(settings: SearchSettings, evaluator: Evaluator, lines: Found, kind: Texts, cited: Cited) -> Block:
+    """All that is said about the lines of a block; ``cited`` are the reasons of its rows."""
     search_space, goal, owner = settings.search_space, settings.goal, lines.owner
     table = evaluator.complete_rows(lines.rows, owner)
     own = evaluator.outputs[owner]
@@ -189,7 +189,8 @@ def _describe_lines(settings: SearchSettings, evaluator: Evaluator, lines: Found
     keys = search_space.subject.space.keys(evaluator.table[owner], settings.seed)
     near = measure_nearness(search_space, goal, search_space.subject.features.fold(table), owner, evaluator.outputs)
     wanted = settings.ways.find_wanted(evaluator, np.flatnonzero(evaluator.find_moved(lines).any(axis=0)))
-    wanted = np.where(wanted != 0, wanted, cited)[owner]
+    wanted = np.where(wanted != 0, wanted, cited.back)[owner]
+    worse = settings.ways.find_worse(evaluator, lines, table, cited.against)
     is_there = goal.gain(outputs, own) > 0
     split = shares(lines.rows, evaluator.own[owner], keys, value)
     survival = measure_survival(goal, settings.refits, table, own) if settings.refits else np.full(len(owner), np.nan)
@@ -198,8 +199,8 @@ def _describe_lines(settings: SearchSettings, evaluator: Evaluator, lines: Found
         kind=np.where((kind != NOT_REACHED) & ~is_there, NOT_REACHED, kind),  # evaluated once more
         rows=table,
         moved=split.order > 0,
-        contrary=find_contrary(lines.rows, evaluator.own[owner], wanted),
-        unknown=settings.ways.find_unknown(lines.rows, evaluator.own[owner]),
+        contrary=find_contrary(lines.rows, evaluator.own[owner], wanted) | worse,
+        unknown=settings.ways.find_unknown(lines.rows, evaluator.own[owner]) | worse,
         distance=evaluator.distance(lines.rows, owner),
         was=own[at, column],
         output=outputs[at, column],

@@ -62,8 +62,9 @@ class Counterfactuals:
     kind: Texts  # (m,) "sparsest", "nearest", "steady", "likeliest", "different", some with "and"; or why there is none
     rows: Array  # (m, d) the changed rows
     moved: Flags  # (m, f) which features change; not those that are derived from others
-    contrary: Flags  # (m, f) numbers that go the way that usually hurts, or, as reasons, away from usual values
-    unknown: Flags  # (m, f) numbers that change of which it is not known which way usually hurts
+    contrary: Flags  # (m, f) numbers that go the way that usually hurts, or, as reasons, away from usual values; levels
+    # that are worse reasons
+    unknown: Flags  # (m, f) such levels, and numbers that change of which it is not known which way usually hurts
     distance: Array  # (m,) in mean absolute deviations, 1 for another level, 1 more for a filled cell, times costs
     was: Array  # (m,) the output before: the probability of the class in ``about``, or the number of a regression
     output: Array  # (m,) and after
@@ -176,6 +177,12 @@ class Counterfactuals:
         """How likely a line holds in a model trained on other data: "83%", or that this was not measured."""
         line = position_of(line, len(self), "line")
         return "not measured" if np.isnan(self.survival[line]) else percent(self.survival[line])
+
+    def lasts(self, line: int) -> str:
+        """The same in full: "83% likely to last", "survival not measured"; empty where a line is no answer."""
+        said = self.survives(line)
+        told = f"survival {said}" if np.isnan(self.survival[line]) else f"{said} likely to last"
+        return told if self.reached[line] else ""
 
     def code(self, line: int) -> str:
         """Python code that makes the changes of a line one by one, with the output before and after."""

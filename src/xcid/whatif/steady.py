@@ -1,9 +1,10 @@
 """Changes that last: how likely they still work in a model trained on other data, and those that do.
 
 The search stops where exactly this model says yes, so its own margin flatters. With refits, the chance is a tail of
-Student's t about their mean with twice their standard deviation, less what a search among the same refits flatters: a
-fresh model is not centred where they are, and their plain share promises too much. Without refits a margin of
-probability is all there is.
+Student's t about their mean with twice their standard deviation, less what refits that share its rows flatter: a fresh
+model is not centred where they are, and their plain share promises too much. Changes that a search chose by the very
+refits that promise flatter themselves, so with many refits one half searches and the other one promises; few promise no
+more than their number can tell. Without refits a margin of probability is all there is.
 """
 
 from __future__ import annotations
@@ -25,15 +26,27 @@ from xcid.whatif.undeclared import go_against, restrict
 
 MARGINS = float(np.log(7 / 3)), float(np.log(9))  # log odds beyond the goal: probabilities of 0.7 and 0.9
 MOST_WORK = 2e7  # leaves that are looked at for a row, each time
-WORTH = 0.15  # of the chance that each change must add
+WORTH = 0.2  # of the chance that each change must add
 SPREAD = 2.0  # standard deviations of refits that one of a fresh model counts for
 FLATTERED = 0.5  # of t, by refits that share the rows of the model that was searched
+HALVED = 16  # refits from which on one half searches, and the other one promises
 LARGEST = 30.0  # log odds: those of a probability of 1 are infinite
 
 
+def halve(refits: Sequence[Subject]) -> tuple[tuple[Subject, ...], tuple[Subject, ...]]:
+    """Refits that a search is led by, and those that say what lasts: other ones where there are many."""
+    every = tuple(refits)
+    return (every[::2], every[1::2]) if len(every) >= HALVED else (every, every)
+
+
 def measure_survival(goal: Goal, refits: Sequence[Subject], table: Array, own: Array) -> Array:
-    """(m,) chances that (m, d) rows reach the goal of (m, k) own outputs in a fresh model, by some refits."""
-    return np.asarray(special.stdtr(len(refits) - 1, _measure_t(goal, refits, table, own) - FLATTERED))
+    """(m,) chances that (m, d) rows reach the goal of (m, k) own outputs in a fresh model, by all refits.
+
+    Fewer than 16 led the search themselves: of n that agree, no more than n / (n + 2) is promised then.
+    """
+    judges, n = halve(refits)[1], len(refits)
+    found = special.stdtr(len(judges) - 1, _measure_t(goal, judges, table, own) - FLATTERED)
+    return np.minimum(found, 1.0 if n >= HALVED else n / (n + 2))
 
 
 def _measure_t(goal: Goal, refits: Sequence[Subject], table: Array, own: Array) -> Array:
@@ -54,6 +67,7 @@ def find_steady(
     Without refits they are the fewest and smallest that keep a margin, or those that keep the largest. Of as many
     changes those come first that go against none of the (n, f) ways that are wanted.
     """
+    refits = halve(refits)[0]
     subject, nothing = evaluator.search_space.subject, flips[np.zeros(0, dtype=np.int64)]
     if subject.is_regression or not are_probabilities(subject.outputs):
         return nothing

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,9 @@ FEWEST_ROWS = 20  # among fewer reference rows, columns may be each other's oppo
 UNCHANGEABLE = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion", "caste"}
 UNCHANGEABLE |= {"birth", "born", "birthday", "birthdate", "marital", "date"}
 N_ROWS, N_VALUES = 32, 24  # reference rows and values of a number by which its way is known
-CLEAR = 0.3  # of the variance of the means that a line through them accounts for
+CLEAR = 0.1  # of the variance of the means that a line through them accounts for
 MOST_CITED = 4  # reasons of a row
+WORSE = 1e-9  # that a contribution is worse by
 NUDGE = 1e-3  # of the spread of outputs: whether a row wants a higher or a lower one
 
 
@@ -152,6 +153,13 @@ def find_unchangeable(names: Sequence[str]) -> Flags:
     return np.array([bool(UNCHANGEABLE & set(re.split(r"[^a-z]+", word))) for word in words])
 
 
+class Cited(NamedTuple):
+    """The strongest reasons of n rows against what is wanted: where numbers should go back to, and what levels cost."""
+
+    back: Array  # (n, f) the way to usual values, of numbers; 0 for others
+    against: Array  # (n, f) what levels contribute against it; 0 for others
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ways:
     """The ways of the numbers of a search space; each is measured when it is first asked for."""
@@ -182,24 +190,32 @@ class Ways:
         is_number = (~space.discrete | self.search_space.ordered) & (space.direction == 0)
         return np.asarray(moved & is_number & (self.of(np.flatnonzero(moved.any(axis=0))) == 0))
 
-    def cite(self, evaluator: Evaluator) -> Array:
-        """(n, f) the way back to usual values, of numbers that are the strongest reasons against what is wanted.
+    def cite(self, evaluator: Evaluator) -> Cited:
+        """The features that are the strongest reasons against what is wanted.
 
-        They are known where Shapley values are counted out; 0 for others.
+        They are known where Shapley values are counted out.
         """
         subject, own = self.search_space.subject, evaluator.own
-        side, found = _find_sides(evaluator.goal, evaluator.outputs, subject), np.zeros(own.shape)
-        space = subject.features.space
+        side, nothing = _find_sides(evaluator.goal, evaluator.outputs, subject), np.zeros(own.shape)
+        space, is_number = subject.features.space, ~subject.features.space.discrete | self.search_space.ordered
         if subject.exact is None or subject.rules.cost is not None or not side.any():
-            return found
-        values = subject.exact(evaluator.table)[0][..., -1]
-        if values.shape != own.shape:  # one-hot columns were joined
-            return found
-        against = -side[:, None] * values
+            return Cited(nothing, nothing)
+        against = -side[:, None] * _find_contributions(subject, evaluator.table)
         place = np.argsort(np.argsort(-against, axis=1, kind="stable"), axis=1)
-        is_cited = (against > 0) & (place < MOST_CITED) & (~space.discrete | self.search_space.ordered)
+        is_cited = (against > 0) & (place < MOST_CITED) & ~self.search_space.fixed
         back = np.sign(np.nan_to_num(self.search_space.usual - own))
-        return np.where(is_cited & (space.direction == 0) & ~self.search_space.fixed, back, found)
+        is_free = is_number & (space.direction == 0)
+        return Cited(np.where(is_cited & is_free, back, nothing), np.where(is_cited & ~is_number, against, nothing))
+
+    def find_worse(self, evaluator: Evaluator, lines: Found, table: Array, against: Array) -> Flags:
+        """(m, f) levels that change and are reasons, (n, f) ``against`` what is wanted, and become stronger ones."""
+        cited = np.where(evaluator.find_moved(lines), against[lines.owner], 0.0)
+        found, some = cited > 0, np.flatnonzero((cited > 0).any(axis=1))
+        if some.size:
+            side = _find_sides(evaluator.goal, evaluator.outputs, self.search_space.subject)[lines.owner[some]]
+            now = -side[:, None] * _find_contributions(self.search_space.subject, table[some])
+            found[some] &= now > cited[some] + WORSE
+        return found
 
     def find_wanted(self, evaluator: Evaluator, features: Any = None) -> Array:
         """(n, f) the way that numbers, all or some, should go for each row: 1 up, -1 down, 0 where it is not known."""
@@ -256,6 +272,16 @@ def _find_way(means: Array) -> float:
     place = np.arange(len(means)) - (len(means) - 1) / 2
     slope, spread = float(place @ means), float(np.sum((means - means.mean()) ** 2)) if len(means) else 0.0
     return float(np.sign(slope)) if slope**2 > CLEAR * spread * float(place @ place) else 0.0
+
+
+def _find_contributions(subject: Subject, table: Array) -> Array:
+    """(n, f) Shapley values that are counted out; those of one-hot columns that were joined are added up."""
+    assert subject.exact is not None
+    place = {column: at for at, group in enumerate(subject.features.columns) for column in group}
+    owner = np.array([place[group[0]] for group in subject.exact.parts[0].features])
+    found = np.zeros((len(table), len(subject.features.columns)))
+    np.add.at(found.T, owner, subject.exact(table)[0][..., -1].T)
+    return found
 
 
 def _find_sides(goal: Goal, outputs: Array, subject: Subject) -> Array:

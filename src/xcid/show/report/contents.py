@@ -29,7 +29,7 @@ from xcid.show.report.rows import (
     hides_unit,
     word_reasons,
 )  # fmt: skip
-from xcid.show.wording.names import clean, count_in_words, make_sentence
+from xcid.show.wording.names import clean, count_in_words, join_names, make_sentence
 from xcid.show.wording.rows import explain_importance
 from xcid.whatif import Counterfactuals
 
@@ -101,7 +101,7 @@ def collect_data(
     bare: list[Explanation] = []
     largest, importance = 1.0, list[str]()
     for given in filter(len, pieces):
-        said, largest = word_reasons(given, reasons, values), largest if bare else wording.find_largest(given) or 1.0
+        said, largest = _say_reasons(given, reasons, values), largest if bare else wording.find_largest(given) or 1.0
         piece = hide_size(given, largest) if hides_unit(given, values) else given
         if not bare:
             strongest = wording.rank_largest(np.abs(piece.values).mean(axis=0), MOST_FEATURES)
@@ -126,6 +126,15 @@ def collect_data(
     common |= {"unit": page.unit, "overview": describe_all_rows(joined, page.chosen, page.unit)}
     common |= {"left_out": _say_left_out(page, joined)}
     return f'{encode_json(common)[:-1]},"rows":[{",".join(rows)}]}}'
+
+
+def _say_reasons(given: Explanation, reasons: Reasons | None, values: Values) -> list[tuple[str, Integers]]:
+    """A line about the reasons of each row, and the (f,) ranks of its reasons, 0 for other features."""
+    shape = given.values.shape
+    ranks = np.zeros(shape, dtype=np.int64)
+    if reasons is not None:  # whose texts may be functions of values
+        ranks = replace(reasons, texts={}).columns(given)["reason_rank"].reshape(shape)
+    return list(zip(word_reasons(given, reasons, values), ranks, strict=True))
 
 
 def hide_size(explanation: Explanation, largest: float) -> Explanation:
@@ -159,10 +168,10 @@ def _explain_status(name: str) -> str:
 
 
 def _encode_rows(
-    page: Page, piece: Explanation, found: Counterfactuals | None, said: Sequence[str], first: int
+    page: Page, piece: Explanation, found: Counterfactuals | None, said: Sequence[tuple[str, Integers]], first: int
 ) -> Iterator[str]:
     """The rows of a piece with their counterfactuals and what is said of their reasons, as long as they fit."""
-    for row, reasons in enumerate(said):
+    for row, (reasons, ranks) in enumerate(said):
         one = piece[row]
         record = describe_row(one, 0, first + row, page.unit, page.values, page.chosen)
         record |= {"reasons": reasons} if reasons else {}
@@ -171,11 +180,13 @@ def _encode_rows(
             page.rows_left_out += 1
             continue
         if wording.is_explained(one):
-            record |= _list_changes(page, one, found, row) | _draw_evidence(page, one)
+            record |= _list_changes(page, one, found, row, ranks) | _draw_evidence(page, one)
         yield encode_json(record)
 
 
-def _list_changes(page: Page, one: Explanation, found: Counterfactuals | None, row: int) -> dict[str, Any]:
+def _list_changes(
+    page: Page, one: Explanation, found: Counterfactuals | None, row: int, ranks: Integers
+) -> dict[str, Any]:
     """The counterfactuals of a row, by a search or else among its samples, as long as there is room."""
     if page.evidence_bytes <= 0 or (found is None and one.cloud is None):
         return {}
@@ -183,8 +194,17 @@ def _list_changes(page: Page, one: Explanation, found: Counterfactuals | None, r
         changes = list_changes_sampled(one, 0, page.values)
     else:
         changes = list_changes_found(found, row, page.values)
+        for line, change in zip(np.flatnonzero(found.row == row).tolist(), changes, strict=True):
+            change["cited"] = _word_cited(one, found, line, ranks)
     page.evidence_bytes -= count_bytes(changes)
     return {"counterfactuals": changes}
+
+
+def _word_cited(one: Explanation, found: Counterfactuals, line: int, ranks: Integers) -> str:
+    """Which reasons of a row a line changes, by their numbers: "changes reasons 1 and 3"; empty for none."""
+    cited = {column: int(ranks[at]) for at, group in enumerate(one.details.features) for column in group if ranks[at]}
+    changed = sorted({cited[column] for at in found.in_order(line) for column in found.features[at] if column in cited})
+    return f"changes reason{'s' * (len(changed) > 1)} {join_names(list(map(str, changed)))}" if changed else ""
 
 
 def _draw_evidence(page: Page, one: Explanation) -> dict[str, Any]:

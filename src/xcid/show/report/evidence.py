@@ -183,7 +183,7 @@ def _line(found: Counterfactuals, line: int, values: Values) -> dict[str, Any]:
         "impossible": str(found.proof[line]) == "none exists",
         "digits": int(found.digits[line]),
         "hurts": clean(found.hurts(line)),
-        "survival": "" if np.isnan(found.survival[line]) else f"{found.survives(line)} likely to last",
+        "survival": found.lasts(line),
         "about": "" if is_number else name_class(clean(found.about[line])),
     }
     return record | (_outputs(found.was[line], found.output[line]) if has_numbers else {})

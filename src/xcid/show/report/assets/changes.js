@@ -34,7 +34,7 @@
 
   function counterfactual(one, number, options) {
     const title = one.kind ? one.kind[0].toUpperCase() + one.kind.slice(1) : ORDINALS[number] || String(number + 1);
-    const said = [count(one.changes.length + one.more, "change"), one.likeness, one.impossible ? "" : one.proof, one.hurts, one.survival].filter(Boolean).join(" · ");
+    const said = [count(one.changes.length + one.more, "change"), one.likeness, one.impossible ? "" : one.proof, one.cited, one.hurts, one.survival].filter(Boolean).join(" · ");
     const buttons = options.buttons ? element("span", { class: "buttons" }, ...options.buttons(one, number)) : null;
     return element("article", { class: "flip", "aria-label": `${title}: ${said}` },
       element("div", { class: "flip-head" }, element("h3", null, title), moved(one), element("span", { class: "quiet" }, said), buttons),
