@@ -186,19 +186,19 @@ class TestTables:
     @pytest.mark.parametrize(
         "table", [TABLE[:1], TABLE[0], FRAME[:1], pl.from_pandas(FRAME)[:1], FRAME["a"]], ids=lambda t: type(t).__name__
     )
-    def test_background_of_one_row(self, table):
-        with pytest.raises(InvalidData, match="reference data need at least 2 rows, preferably a few hundred"):
+    def test_background_of_one_row(self, table, approved):
+        with approved.raises(InvalidData):
             xcid.Explainer(first_above_zero, table)
 
     @pytest.mark.parametrize("name", ["pandas-none", "polars-all-null", "arrow-all-null"])
-    def test_background_column_that_is_all_missing(self, name):
-        with pytest.raises(InvalidData, match="column 'b' of the reference table is missing in all 40 rows: drop it"):
+    def test_background_column_that_is_all_missing(self, name, approved):
+        with approved.raises(InvalidData):
             xcid.Explainer(first_above_zero, BAD_CELLS[name][0])
 
-    def test_message_names_the_table(self, explainer):
-        with pytest.raises(InvalidData, match=r"^the table to explain has a missing value"):
+    def test_message_names_the_table(self, explainer, approved):
+        with approved.raises(InvalidData):
             explainer.space.encode(cell(np.nan))
-        with pytest.raises(InvalidData, match=r"^the reference table has an infinite value"):
+        with approved.raises(InvalidData):
             xcid.Explainer(first_above_zero, cell(np.inf))
 
     def test_family_is_also_valueerror(self, explainer):

@@ -394,13 +394,13 @@ def test_given_refuses(make, message):
         perturb(make(table), space, table[:3], lambda x: x[:, 0] > 0)
 
 
-def test_given_refuses_combinations_that_a_group_does_not_have():
+def test_given_refuses_combinations_that_a_group_does_not_have(approved):
     table = pd.DataFrame({"a": [0, 0, 1, 1] * 10, "b": [0, 1, 0, 0] * 10, "x": np.arange(40.0)})
     strange = pd.DataFrame({"a": [1, 0], "b": [1, 0], "x": [3.0, 30.0]})
     explainer = xcid.Explainer(
         lambda t: t["x"] > 20, table, generator=Given(strange), constraints=Constraints(groups={"ab": ["a", "b"]})
     )
-    with pytest.raises(InvalidParameter, match=r"values of the group 'ab' in row 0 .* \(1 such rows in all\)"):
+    with approved.raises(InvalidParameter):
         explainer(table[:2])
 
 
@@ -506,8 +506,8 @@ def test_growing_wraps_functions_and_odd_places(eight):
     assert np.isin(cloud.status, ["ok", "rare_flips", "rare_stays"]).all()
 
 
-def test_growing_refuses():
-    with pytest.raises(InvalidParameter, match="must be more than the 4000 of the inner generator, not 3000"):
+def test_growing_refuses(approved):
+    with approved.raises(InvalidParameter):
         Growing(Marginal(), max_evaluations=3_000)
     with pytest.raises(InvalidParameter, match="inner must be a function"):
         Growing("marginal")

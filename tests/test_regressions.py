@@ -67,11 +67,11 @@ def test_numbers_of_any_scale_are_no_integers(scale):
     assert np.all(explanation.importance.argmax(axis=1) == 0)
 
 
-def test_given_kinds_hold():
+def test_given_kinds_hold(approved):
     table = np.column_stack([np.arange(100) % 5, RNG.normal(size=100)])
     samples = xcid.Explainer.paper(lambda X: X[:, 1] > 0, table, kinds={"x0": "continuous"})(table[:3]).cloud.samples
     assert np.any(samples[..., 0] != np.round(samples[..., 0]))
-    with pytest.raises(InvalidParameter, match="'x1' holds numbers that are not whole"):
+    with approved.raises(InvalidParameter):
         xcid.Explainer(lambda X: X[:, 1] > 0, table, kinds={"x1": "integer"})
 
 
@@ -144,13 +144,13 @@ def test_constraints_of_the_wrong_type(settings, message):
         xcid.Explainer(lambda X: X["b"] > 0, table, constraints=Constraints(**settings))
 
 
-def test_cells_that_cannot_be_levels_are_named():
+def test_cells_that_cannot_be_levels_are_named(approved):
     table = pd.DataFrame({"a": ["u", "v"] * 30, "b": RNG.normal(size=60)})
     explainer = xcid.Explainer(lambda X: X["b"] > 0, table)
-    with pytest.raises(InvalidData, match=r"column 'a' .* holds \['u'\] in row 0"):
+    with approved.raises(InvalidData):
         explainer(pd.DataFrame({"a": [["u"]], "b": [0.0]}))
 
 
-def test_the_papers_setting_keeps_its_score():
-    with pytest.raises(InvalidParameter, match="the score of CID is d_k itself"):
+def test_the_papers_setting_keeps_its_score(approved):
+    with approved.raises(InvalidParameter):
         xcid.Explainer.paper(lambda X: X[:, 0] > 0, RNG.normal(size=(50, 2)), score=xcid.scores.PerFeature())

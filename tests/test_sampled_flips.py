@@ -172,10 +172,10 @@ def test_bad_settings_are_refused(explainer, settings):
 
 
 @pytest.mark.filterwarnings("ignore::xcid.XcidWarning")
-def test_without_flips_it_says_so():
+def test_without_flips_it_says_so(approved):
     frozen = xcid.Constraints(frozen=["age"])
     explainer = xcid.Explainer(lambda frame: frame["age"] > 50, PEOPLE, constraints=frozen)
-    with pytest.raises(NotEnoughFlips, match="row 0 has no perturbation that flips the output"):
+    with approved.raises(NotEnoughFlips):
         explainer(ROW).sampled_flips()
 
 
