@@ -74,8 +74,7 @@ class Explainer:
     stop : Stop, optional
         In place of ``repeats``: when to end the runs of a row, such as ``calibration.Decided(k=4)``.
     precision : float, optional
-        In place of either: go on until the widest limits of a row are this share of its largest contribution, or until
-        100,000 evaluations (others by ``stop=calibration.Precise(width, max_evaluations)``).
+        In place of either: until a row's widest limits are this share of its largest contribution, or 100,000 evaluations.
     time_limit : float, optional
         Seconds that a run of one row may take, looked at between model calls; a row that takes longer is "too_slow".
     memory : int
@@ -83,8 +82,7 @@ class Explainer:
     max_evidence_bytes : int
         Up to which samples of all rows are kept, for :meth:`Explanation.evidence` and plots: whole, or what these need.
     refits : models, optional
-        The same kind of model, trained again: ``xcid.refits(model, X, y)``, or files (no pickles). Contributions then
-        have their standard deviations over trainings, and reasons the share of refits that agree.
+        Models trained again, by ``xcid.refits(model, X, y)`` or files: deviations over trainings, and shares of reasons.
     limits : "computation", "reference" or "training"
         What limits and p-values of contributions allow for: our sampling, other reference rows, too, or refits as well.
 
@@ -255,14 +253,13 @@ class Explainer:
     def counterfactuals(self, X: Any, target: Any = None, k: int = 3, *, seed: int = 0) -> Counterfactuals:
         """Search for the smallest changes that give rows the wanted output.
 
-        A line of the record has the row, its kind, the changes in the order in which they work best, the distance (in
-        mean absolute deviations; 1 for another level), the output after and before, and its ``plausibility`` (the
-        distance to the nearest real rows). No change of a line can be taken back without losing the wanted output.
-
-        Kinds are "sparsest" (the fewest changes), "nearest" (the smallest distance along the usual ways where there are
-        such, beside the "nearest of all"), "likeliest" (the most like a real row; for k from 3 up), "steady" (should
-        last; for k from 4 up, with refits from 3) and "different" (other features), some joined by "and"; "not reached"
-        (the best that was found), "already there" and "failed".
+        A line has its row and kind, the changes in the order in which they work best, the distance (in mean absolute
+        deviations; 1 for another level), the output after and before, and its ``plausibility`` (the distance to the
+        nearest real rows). No change can be taken back without losing the wanted output. Kinds are "sparsest" (the
+        fewest changes), "nearest" (the smallest distance along the usual ways where there are such, beside the "nearest
+        of all"), "likeliest" (the most like a real row; for k from 3 up), "steady" (should last; for k from 4 up, with
+        refits from 3) and "different" (other features), some joined by "and"; "not reached" (the best that was found),
+        "already there" and "failed".
 
         The ``target`` is a class, by name or label; for a regression "raise" or "lower" (by at least a tenth); or any
         outcome, whose far side is wanted, such as ``xcid.outcomes.Raise(by=0.2)``, or ``Within(0.7, target="good")``
@@ -280,9 +277,8 @@ class Explainer:
     def just_above(self, X: Any, against: Any, cut_off: float, *, n: int = 100) -> Integers:
         """Find rows that pass a cut-off, and only just: an explainer of these compares with cases like them.
 
-        They are the positions of the ``n`` rows nearest to the cut-off, of equal ones the first, in the table's order.
-        ``against`` is what :meth:`xcid.Explanation.reasons` work against: a class, whose least probability ``cut_off``
-        is, or "higher" or "lower" for a number, whose least or largest output it is.
+        They are the positions of the ``n`` rows nearest to the cut-off. ``against`` is what reasons work against: a
+        class, whose least probability ``cut_off`` is, or "higher" or "lower", for the least or largest number.
         """
         from xcid import answers
 
@@ -293,10 +289,9 @@ class Explainer:
         """Find up to k actions that give many rows of a group the wanted output.
 
         An action is the same for all rows: one or two features are moved by a step, brought up or down to a value, or
-        set to a level; a row that may not do so by the constraints stays as it is. A line of ``to_frame()`` has the
-        action in words, the share of rows that it flips, its cost (the mean distance of the flips) and what this action
-        and those above it cover of rows that they were not chosen on. The first does most for all rows, where cheap
-        flips count more; each next one adds most. Rows that have the ``target`` (:meth:`counterfactuals`) do not count.
+        set to a level; a row that may not do so by the constraints stays as it is. A line has the action in words, the
+        share of rows that it flips, its cost (the mean distance of the flips) and what this action and those above it
+        cover of other rows. The first does most for all rows, where cheap flips count more; each next one adds most.
         """
         from xcid.whatif.actions import find_actions
 

@@ -71,8 +71,7 @@ class Device:
 
         def task(variant: int) -> _Task:
             if variant not in tasks:
-                plan = draw(setup.subject.features.space, run_key(seed, 0, variant)).plan
-                tasks[variant] = _Task(setup, plan)
+                tasks[variant] = _Task(setup, draw(setup.subject.features.space, run_key(seed, 0, variant)).plan)
             return tasks[variant]
 
         def which(part: Array) -> Integers:

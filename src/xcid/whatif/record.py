@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from xcid.frames import AnyFrame
 
 NOT_REACHED, ALREADY, FAILED = "not reached", "already there", "failed"
-
 SAME = 1e-5  # of outputs: no further apart by one model, in single precision, too
 PROVED = {
     "nearest": "proved: nothing nearer",
@@ -151,9 +150,8 @@ class Counterfactuals:
     def in_words(self, line: int) -> str:
         """The changes of a line: "Glucose 148 -> 112, BMI 33.6 -> 30"; derived columns follow in brackets."""
         line = position_of(line, len(self), "line")
-        moved = ", ".join(
-            self._change(line, at) for feature in self.in_order(line) for at in self._list_moved(line, feature)
-        )
+        columns = [at for feature in self.in_order(line) for at in self._list_moved(line, feature)]
+        moved = ", ".join(self._change(line, at) for at in columns)
         derived = ", ".join(self._change(line, at) for at in self._list_derived(line))
         return moved + (f" ({derived})" if derived else "")
 
@@ -180,16 +178,16 @@ class Counterfactuals:
 
     def lasts(self, line: int) -> str:
         """The same in full: "83% likely to last", "survival not measured"; empty where a line is no answer."""
-        said = self.survives(line)
-        told = f"survival {said}" if np.isnan(self.survival[line]) else f"{said} likely to last"
-        return told if self.reached[line] else ""
+        if not self.reached[line]:
+            return ""
+        return "survival not measured" if np.isnan(self.survival[line]) else f"{self.survives(line)} likely to last"
 
     def code(self, line: int) -> str:
         """Python code that makes the changes of a line one by one, with the output before and after."""
         line = position_of(line, len(self), "line")
-        own = self.data[self.row[line]]
         number = "" if np.isnan(self.was[line]) else f"  # {self.was[line]:.4g}"
-        return "\n".join(["import pandas as pd", "", f"{row_code(self.columns, own)}{number}", *self.steps(line)])
+        made = f"{row_code(self.columns, self.data[self.row[line]])}{number}"
+        return "\n".join(["import pandas as pd", "", made, *self.steps(line)])
 
     def steps(self, line: int) -> list[str]:
         """Lines of code that make the changes of a line, in a frame ``row``, with the output after each."""
