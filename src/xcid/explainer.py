@@ -74,7 +74,7 @@ class Explainer:
     stop : Stop, optional
         In place of ``repeats``: when to end the runs of a row, such as ``calibration.Decided(k=4)``.
     precision : float, optional
-        In place of either: until a row's widest limits are this share of its largest contribution, or 100,000 evaluations.
+        In place of either: until limits are this share of the row's largest contribution, or 100,000 evaluations.
     time_limit : float, optional
         Seconds that a run of one row may take, looked at between model calls; a row that takes longer is "too_slow".
     memory : int
@@ -82,7 +82,7 @@ class Explainer:
     max_evidence_bytes : int
         Up to which samples of all rows are kept, for :meth:`Explanation.evidence` and plots: whole, or what these need.
     refits : models, optional
-        Models trained again, by ``xcid.refits(model, X, y)`` or files: deviations over trainings, and shares of reasons.
+        Models trained again, by ``xcid.refits(model, X, y)``, or files: limits over trainings, and shares of reasons.
     limits : "computation", "reference" or "training"
         What limits and p-values of contributions allow for: our sampling, other reference rows, too, or refits as well.
 
