@@ -115,7 +115,7 @@ class TestTheMethod:
         for asked, due in ((model, FlipOrTie()), (lambda X: X[:, 0] > 0, FlipOrTie()), (number, Interval)):
             found = xcid.CID(asked, TABLE, m=20)(TABLE[:2])
             assert found.details.outcome == due or isinstance(found.details.outcome, due)
-            assert "hard" in found.question
+            assert "counted as yes or no" in found.question
             assert set(np.unique(found.cloud.positive)) <= {0.0, 1.0}
         assert xcid.CID(model, TABLE, outcome=Flip(soft=True)).setup.outcome == Flip(soft=True)
 

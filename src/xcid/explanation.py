@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, Unpack, overload
 
 from xcid import records
 from xcid.errors import InvalidParameter
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from xcid.whatif import Counterfactuals
 
 ReasonTexts: TypeAlias = Mapping[str, str | Callable[[Any], str]] | None  # what is said of features
+
+
+class ReasonOptions(TypedDict, total=False):
+    """What else reasons may be asked for, whatever the library of their frame."""
+
+    against: str | None
+    min_share: float
+    reference: Explanation | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -119,15 +127,12 @@ class Explanation(records.Explanation):
     ) -> pd.DataFrame: ...
     @overload
     def reasons(
-        self,
-        k: int = 4,
-        texts: ReasonTexts = None,
-        *,
-        against: str | None = None,
-        min_share: float = 0.0,
-        reference: Explanation | None = None,
-        backend: Backend,
-    ) -> AnyFrame: ...
+        self, k: int = 4, texts: ReasonTexts = None, *, backend: Literal["polars"], **more: Unpack[ReasonOptions]
+    ) -> pl.DataFrame: ...
+    @overload
+    def reasons(
+        self, k: int = 4, texts: ReasonTexts = None, *, backend: Literal["pyarrow"], **more: Unpack[ReasonOptions]
+    ) -> pa.Table: ...
     def reasons(
         self,
         k: int = 4,

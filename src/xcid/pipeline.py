@@ -16,7 +16,7 @@ from xcid.cid.calibrated import ContributionsAlone
 from xcid.contributions.scale import column_in_question, contribute, count_out, get_contributions
 from xcid.outcomes import Outcome
 from xcid.outcomes.protocol import as_question
-from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Kept, Perturbations, Unsigned, fields
+from xcid.records import UNKNOWN, Array, Explanation, Flags, Integers, Perturbations, SampleStore, Unsigned, fields
 from xcid.setup import Setup, is_one_sided, perturb, perturb_by_plan
 from xcid.table import FeatureSpace, encode_unseen, flag_unseen
 
@@ -72,7 +72,7 @@ def explain(
 ) -> Explanation:
     """Explain (n, d) rows block by block; samples are kept where there is room for those of all rows."""
     pieces, start, blocks = list[Explanation | Failed](), 0, split(setup, rows)
-    kept = Kept(len(rows), setup.max_evidence_bytes)
+    kept = SampleStore(len(rows), setup.max_evidence_bytes)
     steps = progress(apply(functools.partial(explain_block, setup, seed=seed, roads=roads), blocks), total=len(blocks))
     for done, block in enumerate(steps, start=1):
         for piece in block:

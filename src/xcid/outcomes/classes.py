@@ -195,7 +195,10 @@ def renamed(names: Sequence[str], given: Sequence[str] | Mapping[Any, str]) -> t
     """
     own, given = class_names(names), [given] if isinstance(given, str) else given
     if len(names) == 1 and (isinstance(given, Mapping) or len(given) != 1):
-        raise InvalidParameter("class_names are for a model with classes, and this is a regression: give one name")
+        raise InvalidParameter(
+            "class_names are for a model with classes, and this is a regression: "
+            'one name, such as class_names=["price"], says what it predicts'
+        )
     if isinstance(given, Mapping):
         unknown = [label for label in given if str(label) not in own]
         if unknown:

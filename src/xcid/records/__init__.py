@@ -19,5 +19,5 @@ from xcid.records.arrays import (
 from xcid.records.cloud import Perturbations, Plan, Scores, once_for, plan_by_plan
 from xcid.records.explanation import Explanation, with_details
 from xcid.records.fields import Estimate
-from xcid.records.kept import Kept
+from xcid.records.kept import SampleStore
 from xcid.records.status import FEATURE_STATUSES, POOR, STATUSES, UNKNOWN, Failure, Status, meaning

@@ -14,7 +14,7 @@ WEIGHTS = ("positive", "negative")  # in C+ and in C-, of every sample
 LARGE = (*WEIGHTS, "outputs")
 
 
-class Kept:
+class SampleStore:
     """Keeps the samples of ``n_rows`` rows where all of them take no more than ``max_bytes``.
 
     Where that is too little, what the model predicted is left out, and weights are in single precision, as in files.
