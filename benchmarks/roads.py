@@ -10,6 +10,7 @@ how many files it had before the lab and the networks left: as this script count
 when that was decided, where they were.
 
     python benchmarks/roads.py [--source src] [--model forest] [--files] [--roads NAME ...]
+    python benchmarks/roads.py --renew    # the lines and files of all rooms in docs/architecture.md
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import argparse
 import ast
 import functools
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -62,22 +64,29 @@ skops.io.dump(MODEL.fit(table.drop(columns="y"), table.y), "model.skops")
 MODELS = {"logistic": "LogisticRegression()", "forest": "RandomForestClassifier(20, max_depth=5, random_state=0)"}
 BEFORE = (87, 89, 107, 87, 67, 55, 52), (87, 71, 102, 80, 63, 32, None)  # by this script; by hand
 PACKAGE, START = "xcid", "xcid.explainer"
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+ROOM = re.compile(r"^\| ((?:`[\w/]+`(?:, )?)+) \| ([\d,]+) \| (\d+) \|", re.MULTILINE)  # names, lines, files
+WHOLE = re.compile(r"[\d,]+ lines in \d+ files, median \d+, longest \d+ \|$", re.MULTILINE)  # what xcid is now
+REACHED = re.compile(r"([\d,]+) lines in (\d+) files \|$", re.MULTILINE)  # at once, and also late
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--source", type=Path, default=Path(__file__).parents[1] / "src", metavar="DIR")
+    parser.add_argument("--renew", action="store_true", help="put the counts of today into docs/architecture.md")
     parser.add_argument("--files", action="store_true", help="name the files of each road")
     parser.add_argument("--model", choices=MODELS, default="logistic", help="that explains rows (default: logistic)")
     parser.add_argument("--roads", nargs="*", choices=ROADS, default=ROADS, metavar="NAME", help="by default all")
     options = parser.parse_args()
     source = options.source.resolve()
     modules = find_modules(source)
+    if options.renew:
+        PAGE.write_text(renew(PAGE.read_text(), modules, source))
+        return
     print(describe_rooms(modules))
     for name, late in (("at once", False), ("also late", True)):
-        reached = reach(modules, START, late=late)
-        lines = sum(count_lines(modules[module]) for module in reached)
-        print(f"import {START} reaches {name}: {len(reached)} files, {lines:,} lines")
+        files, lines = count_reached(modules, late=late)
+        print(f"import {START} reaches {name}: {files} files, {lines:,} lines")
     for road in options.roads:
         found = trace(source, ROADS[road], MODELS[options.model])
         print(f"{road}: {len(found)} files {describe_before(road)}", flush=True)
@@ -111,6 +120,35 @@ def describe_rooms(modules: Mapping[str, Path]) -> str:
         spread = f"median {sizes[len(sizes) // 2]}, longest {sizes[-1]}"
         lines.append(f"{package}: {sum(sizes):,} lines in {len(sizes)} files, {spread}")
     return "\n".join(lines)
+
+
+def renew(page: str, modules: Mapping[str, Path], source: Path) -> str:
+    """A page with the lines and files of today, of each room and of what an explainer reaches."""
+
+    def count(line: re.Match[str]) -> str:
+        files = find_files(line[1], source)
+        return f"| {line[1]} | {sum(map(count_lines, files)):,} | {len(files)} |"
+
+    head, path, rest = page.partition("## The path of a row")
+    reached = iter([count_reached(modules, late=late) for late in (False, True)])
+    whole = describe_rooms(modules).splitlines()[-3].partition(": ")[2]
+    head = WHOLE.sub(f"{whole} |", ROOM.sub(count, head))
+    return REACHED.sub(lambda _: "{1:,} lines in {0} files |".format(*next(reached)), head) + path + rest
+
+
+def find_files(names: str, source: Path) -> list[Path]:
+    """The modules that a line of the page is about: packages end with a slash, and lie in xcid but for three."""
+    found: list[Path] = []
+    for name in re.findall("`([^`]+)`", names):
+        place = source / name if name.startswith(PACKAGE) else source / PACKAGE / name.rstrip("/")
+        found += [*place.rglob("*.py")] if place.is_dir() else [place.with_suffix(".py")]
+    return found
+
+
+def count_reached(modules: Mapping[str, Path], *, late: bool) -> tuple[int, int]:
+    """Files and lines that an explainer reaches."""
+    reached = reach(modules, START, late=late)
+    return len(reached), sum(count_lines(modules[module]) for module in reached)
 
 
 def name_room(module: str) -> str:
