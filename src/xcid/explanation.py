@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 ReasonTexts: TypeAlias = Mapping[str, str | Callable[[Any], str]] | None  # what is said of features
 
 
-class ReasonOptions(TypedDict, total=False):
-    """What else reasons may be asked for, whatever the library of their frame."""
+class ReasonFilter(TypedDict, total=False):
+    """Which reasons, whatever the library of their frame."""
 
     against: str | None
     min_share: float
@@ -127,11 +127,11 @@ class Explanation(records.Explanation):
     ) -> pd.DataFrame: ...
     @overload
     def reasons(
-        self, k: int = 4, texts: ReasonTexts = None, *, backend: Literal["polars"], **more: Unpack[ReasonOptions]
+        self, k: int = 4, texts: ReasonTexts = None, *, backend: Literal["polars"], **more: Unpack[ReasonFilter]
     ) -> pl.DataFrame: ...
     @overload
     def reasons(
-        self, k: int = 4, texts: ReasonTexts = None, *, backend: Literal["pyarrow"], **more: Unpack[ReasonOptions]
+        self, k: int = 4, texts: ReasonTexts = None, *, backend: Literal["pyarrow"], **more: Unpack[ReasonFilter]
     ) -> pa.Table: ...
     def reasons(
         self,
