@@ -63,7 +63,7 @@ class TestDates:
         monkeypatch.setattr(tables, "library", lambda: backend)
         path = save(people(table, writing))
         found = Background.to_train(path, Roles("y", id="who"))
-        assert found.notes == ("columns with dates are read as dates: ['day']",)
+        assert found.notes == ("columns with dates are read as dates: day",)
         for frame in (found.features, of_pieces(found), of_pieces(found, path), found.like(path)):
             column = nw.from_native(frame, eager_only=True)["day"]
             assert column.to_numpy().astype("datetime64[us]").tolist() == DAYS.dt.to_pydatetime().tolist()
