@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from scipy import special
 
-from xcid import directions
 from xcid._check import as_float, as_int, given_or
 from xcid._kernels.random import TOP, uniform
 from xcid.contributions import sources
@@ -229,6 +228,8 @@ def _sort_labels(labels: list[Any]) -> tuple[list[str], Integers]:
 
 
 def _mean_of(whole: E, name: str) -> E:
+    from xcid import directions
+
     part = directions.explained(whole)
     values, n = part.values, len(part)
     centre = values.mean(axis=0, keepdims=True)
