@@ -315,6 +315,23 @@ class TestFile:
                 assert one["was"] == pytest.approx(own, rel=1e-3)
                 assert one["output"] > 0.5 > one["was"]
 
+    @pytest.mark.parametrize(
+        "rules", [{"steps": {"bmi": 0.5}}, {"relations": ["bmi >= age - 9"]}], ids=["steps", "relations"]
+    )
+    def test_samples_that_may_break_a_rule_are_left_out(self, rules, tmp_path, approved):
+        explainer(constraints=xcid.Constraints(frozen=["noise"]))([ROW]).report(tmp_path / "free.html")
+        assert read(tmp_path / "free.html")["rows"][0]["counterfactuals"]
+        made = explainer(constraints=xcid.Constraints(frozen=["noise"], **rules))
+        made([ROW]).report(tmp_path / "ruled.html")
+        page = read(tmp_path / "ruled.html")
+        assert "counterfactuals" not in page["rows"][0]
+        (said,) = page["left_out"]
+        approved(said)
+        made([ROW]).report(tmp_path / "given.html", counterfactuals=made.counterfactuals([ROW]))
+        page = read(tmp_path / "given.html")
+        assert page["rows"][0]["counterfactuals"]
+        assert page["left_out"] == []
+
     def test_counterfactuals_of_a_search(self, tmp_path):
         table, explainer = make_mixed()
         found = explainer.counterfactuals(table[:8])

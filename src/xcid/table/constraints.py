@@ -15,6 +15,7 @@ from xcid.table.columns import Column
 from xcid.table.rules import RowView, Rule, Rules
 
 _DIRECTIONS: dict[int, Literal["rises", "falls"]] = {1: "rises", -1: "falls"}
+_RULES = ("relations", "transitions", "steps", "costs", "derived")  # which counterfactuals obey, and samples do not
 _BY_NAME = ("ranges", "levels", "monotone", "groups", "transitions", "steps", "costs", "derived")
 
 
@@ -97,12 +98,14 @@ class Constraints:
 
         Examples
         --------
-        >>> Constraints(frozen=["sex"], ranges={"bmi": (15, 60)}).record
-        {'constraints': "frozen=('sex',), ranges={'bmi': (15, 60)}"}
+        >>> Constraints(frozen=["sex"], steps={"bmi": 0.5}).record
+        {'constraints': "frozen=('sex',)", 'rules': "steps={'bmi': 0.5}"}
         """
-        given = ((one.name, getattr(self, one.name)) for one in fields(self))
-        said = ", ".join(f"{name}={value!r}" for name, value in given if callable(value) or len(value))
-        return {"constraints": said} if said else {}
+        said: dict[str, list[str]] = {}
+        for name, value in ((one.name, getattr(self, one.name)) for one in fields(self)):
+            if callable(value) or len(value):
+                said.setdefault("rules" if name in _RULES else "constraints", []).append(f"{name}={value!r}")
+        return {kind: ", ".join(parts) for kind, parts in said.items()}
 
     def allowed(self, columns: tuple[Column, ...], background: Array) -> Flags:
         """(N, d) which cells of the reference data may replace others; checks every name and limit on the way."""

@@ -55,6 +55,7 @@ class Page:
     row_bytes: float = 0.0
     evidence_bytes: float = 0.0
     rows_left_out: int = 0
+    ruled_rows: int = 0  # whose samples may break rules that counterfactuals obey
     pictures_left_out: int = 0
     rows_without_samples: int = 0
 
@@ -76,7 +77,7 @@ def report(
     """Write explanations of the same features as one page; the rest is as in :meth:`xcid.Explanation.report`.
 
     ``search`` gives the counterfactuals of the rows of a piece; where it gives none, the nearest of its samples that
-    flip stand in their place. ``command`` is what was typed, where the page is of a command.
+    flip stand in their place, unless there are rules, which samples do not know. ``command`` is what was typed, where the page is of a command.
     """
     title = TITLE if title is None else title
     text = assemble_page(title, collect_data(pieces, title, notes, find_values(values), reasons, search, command))
@@ -190,6 +191,9 @@ def _list_changes(
     """The counterfactuals of a row, by a search or else among its samples, as long as there is room."""
     if page.evidence_bytes <= 0 or (found is None and one.cloud is None):
         return {}
+    if found is None and "rules" in (one.details.settings or {}):
+        page.ruled_rows += 1
+        return {}
     if found is None:
         changes = list_changes_sampled(one, 0, page.values)
     else:
@@ -240,6 +244,11 @@ def _say_left_out(page: Page, joined: Explanation) -> list[str]:
         said.append(
             f"To keep the file small, the evidence of {page.pictures_left_out:,} of {n_pictures:,} scores is left out: "
             "report fewer rows to see it."
+        )
+    if page.ruled_rows:
+        said.append(
+            "What would change the prediction is left out: the perturbations behind this page do not know your rules. "
+            "Give counterfactuals=explainer.counterfactuals(rows) to see changes that obey them."
         )
     if page.rows_without_samples:
         n_bare = count_in_words(page.rows_without_samples, "row")
