@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import special
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 import xcid
 from xcid import outcomes
@@ -183,6 +184,17 @@ class TestTowards:
         assert np.all((np.sign(turned.values[:, 0]) == -np.sign(TABLE[:20, 0] - MEAN[0]))[far[:, 0]])
         about = xcid.Explainer(lambda X: three(X)[:, 1], TABLE)(TABLE[:20]).towards("1")  # that class or not
         assert np.allclose(turned.values, about.values, atol=0.03)
+
+    def test_rows_that_are_about_the_class_keep_their_numbers(self):
+        """Exact margins of boosted trees help to sample log odds when rows are explained, and are gone later."""
+        model = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(TABLE, three(TABLE).argmax(axis=1))
+        found = xcid.Explainer(model, TABLE, scale="log_odds")(TABLE[:20])
+        turned, kept = found.towards("1"), found.about == "1"
+        assert 0 < kept.sum() < 20
+        for part in ("values", "lower", "upper", "p_values", "base_values", "exact"):
+            assert np.array_equal(getattr(turned, part)[kept], getattr(found, part)[kept])
+        odds = np.log(turned.outputs[:, 1] / (1 - turned.outputs[:, 1]))
+        assert np.allclose(turned.base_values + turned.values.sum(axis=1), odds, atol=1e-9)
 
     def test_another_class_than_the_one_in_question(self):
         asked = xcid.Explainer(three, TABLE, outcome=outcomes.ToClass("2"))(TABLE[:20])

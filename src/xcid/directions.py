@@ -20,6 +20,7 @@ from xcid.records import (
     Density,
     DensityPair,
     Explanation,
+    Flags,
     Integers,
     Outcome,
     Perturbations,
@@ -122,7 +123,8 @@ def towards(explanation: E, name: str, exact: tuple[str, Array] | None = None) -
         return _turned(explanation, names[column])
     columns = np.full(len(explanation), column)
     if explanation.every_class is None:
-        return _again(explanation, columns, explanation.scale, exact)
+        found = _again(explanation, columns, explanation.scale, exact)
+        return _keep(found, explanation, explanation.about == names[column])
     bases = np.array(getattr(explanation.details, BASES.get(explanation.scale, "base_outputs")))
     scale = Scale(cast(Name, explanation.scale), explanation.details.least)
     known = count_out(explanation.every_class, bases, explanation.outputs, names, columns, scale)
@@ -164,6 +166,18 @@ def _again(explanation: E, column: Integers, name: str, exact: tuple[str, Array]
     exact = exact or _known(explanation, column)
     found = contribute(cloud, explanation.outputs, explanation.output_names, column, scale, usual, exact=exact)
     return replace(_without_sources(explanation), **found)
+
+
+def _keep(found: E, before: E, rows: Flags) -> E:
+    """The same with the numbers that some rows had before, unless what limits allow for has changed."""
+    if found.limits != before.limits:
+        return found
+    kept = {}
+    for each in fields.list_fields(Explanation):
+        old, new = getattr(before, each.name), getattr(found, each.name)
+        if each.is_per_row and new is not old and old is not None:
+            kept[each.name] = np.where(rows.reshape(-1, *[1] * (new.ndim - 1)), old, new)
+    return replace(found, **kept)
 
 
 def _carry_sources(found: E, column: Integers) -> E:

@@ -77,7 +77,8 @@ def report(
     """Write explanations of the same features as one page; the rest is as in :meth:`xcid.Explanation.report`.
 
     ``search`` gives the counterfactuals of the rows of a piece; where it gives none, the nearest of its samples that
-    flip stand in their place, unless there are rules, which samples do not know. ``command`` is what was typed, where the page is of a command.
+    flip stand in their place, unless there are rules, which samples do not know. ``command`` is what was typed, where
+    the page is of a command.
     """
     title = TITLE if title is None else title
     text = assemble_page(title, collect_data(pieces, title, notes, find_values(values), reasons, search, command))

@@ -120,14 +120,14 @@ def _like(explanation: Explanation, value: float) -> float | Array:
 
 
 def name_unit(found: Explanation | Interactions) -> str:
-    """What contributions are measured in: "log odds of diabetes", "probability of class 1", "the output".
+    """What contributions are measured in: "log odds of diabetes", "probability of class 1", "the output", "price".
 
     Those of features that are no Shapley values are called by their name.
     """
     estimand = getattr(found, "estimand", "Shapley")
     kind = "" if estimand == "Shapley" else f", as {estimand} values"
     if found.scale in (D1, "number"):
-        return f"the output{kind}"
+        return f"{_name_output(found)}{kind}"
     return f"{'log odds' if is_odds(found.scale) else found.scale} of {name_whom(found)}{kind}"
 
 
@@ -264,7 +264,14 @@ def _say_what(one: Explanation) -> tuple[tuple[str, str], str]:
     """The verbs for contributions above and below 0, and their object."""
     if is_odds(one.scale):
         return ("multiplies", "divides"), f"the odds of {name_whom(one)}"
-    return ("raises", "lowers"), "the output" if one.scale == "number" else f"the probability of {name_whom(one)}"
+    number = one.scale == "number"
+    return ("raises", "lowers"), _name_output(one) if number else f"the probability of {name_whom(one)}"
+
+
+def _name_output(one: Explanation | Interactions) -> str:
+    """What a regression predicts: the name that was given to it, or "the output"."""
+    name = getattr(one, "output_names", ("output",))[-1]
+    return clean(name, MOST_LETTERS) if one.scale == "number" and name != "output" else "the output"
 
 
 def name_whom(one: Explanation | Interactions) -> str:
