@@ -18,7 +18,7 @@ IMPORTANCE = "importance: how much the decision hangs on the feature, from 0 to 
 ALONE = "alone: of {tried} that were tried, the share with which, nothing else changed, {it}"
 SUM = "{exact}contributions in {unit}: from {start} on average over the reference data to {end} {here}"
 BANZHAF = "Banzhaf values (others kept by halves), made to add up: too few samples for so many features"
-BARS = "bars, and the order: mean absolute contribution; in numbers: signed mean"
+BARS = "mean size: the mean absolute contribution, by which features are in order and bars are drawn"
 MOST_SENTENCES = 3
 HARDLY = 0.02  # of all that the features of a row did
 SEVERAL = 0.25  # of the usual values, two of eight: a single one may stand for hardly any others
@@ -75,11 +75,13 @@ def list_table(one: Explanation, shown: list[int]) -> list[list[str]]:
 def list_row_headings(one: Explanation) -> list[str]:
     """What stands above the columns of :func:`list_row_cells`."""
     score = "contribution" if one.base_values is not None else "score"
+    score = f"mean {score}" if has_sizes(one) else score
     limits = wording.name_limits(one)
     worth = f"odds ({limits})" if is_odds(one.scale) else limits
     beside = "value" if one.n_rows is None else "significant"
     return [
-        "feature", beside, score, worth if wording.has_limits(one) else worth.partition(" (")[0], "importance", "alone",
+        "feature", beside, "mean size", score, worth if wording.has_limits(one) else worth.partition(" (")[0],
+        "importance", "alone",
     ]  # fmt: skip
 
 
@@ -87,10 +89,17 @@ def list_row_cells(one: Explanation, at: int, worth: str) -> list[str]:
     """A feature of a single row: its name, its value, what it did, its importance, and how many values flip alone."""
     beside = one.shown(0, at) if one.n_rows is None else wording.format_share(one, at)
     hangs = ["", ""]
-    if one.base_values is not None and not np.isnan(one.importance[0, at]):
+    is_tried = one.feature_status[0, at] != "frozen"  # else 0 would say that the decision does not hang on it
+    if is_tried and one.base_values is not None and not np.isnan(one.importance[0, at]):
         alone = get_share(one, at)
         hangs = [f"{round_half_up(one.importance[0, at], 2):.2f}", "" if np.isnan(alone) else percent(alone)]
-    return [one.feature_names[at], beside, wording.format_score(one, one.values[0, at]), worth, *hangs]
+    size = "" if not has_sizes(one) else wording.format_score(one, one.size[0, at]).lstrip("+")  # type: ignore[index]
+    return [one.feature_names[at], beside, size, wording.format_score(one, one.values[0, at]), worth, *hangs]
+
+
+def has_sizes(one: Explanation) -> bool:
+    """Whether these are means of contributions, which have a mean size beside the signed mean."""
+    return one.size is not None and one.base_values is not None
 
 
 def list_notes(one: Explanation, shown: list[int], mark: str) -> list[str]:
@@ -99,7 +108,7 @@ def list_notes(one: Explanation, shown: list[int], mark: str) -> list[str]:
     notes = [left_out, wording.explain_score(one), *explain_importance(one)]
     notes.append(BANZHAF if one.estimand == "Banzhaf" and one.base_values is not None else "")
     notes.append(wording.SHARE if one.share_significant is not None else "")
-    notes.append(BARS if one.size is not None and one.base_values is not None else "")
+    notes.append(BARS if has_sizes(one) else "")
     notes.append(wording.explain_unit(one) if any(worths[at] for at in shown) else "")
     notes.append(f"{mark}{wording.explain_faint(one)}" if wording.is_faint(one)[0, shown].any() else "")
     return [note for note in notes if note]
