@@ -226,7 +226,7 @@ class TestDensities:
             pair = drawn_evidence(explanation.cloud, 0, feature, explanation.details.density).pair
             apart = float(Overlap()(pair.p, pair.q, pair.weights))
             assert apart > 0.02
-            assert f"x{feature}\nd1 = 0.00 ({apart:.2f} with noise)" in titles
+            assert f"x{feature}\nd1 = 0.00 ({apart:.2f} as drawn)" in titles
         assert not any("noise" in ax.get_title() for ax in xcid.plots.densities(xcid.CID(model, X)(X[:1])))
 
     @pytest.mark.parametrize("most", [1, 2, 3, 5])
@@ -350,9 +350,11 @@ def test_numbers_under_the_axis_stand_apart_and_are_written_as_elsewhere(plot, s
 def test_the_order_of_averages_is_said():
     means = xcid.Explainer(lambda X: X[:, 0] - X[:, 3], TABLE, feature_names=NAMES)(TABLE).aggregate()
     assert np.abs(means.values[0]).argmax() != means.size[0].argmax() or means.values[0].min() < 0
-    assert "bars, and the order: mean absolute contribution; in numbers" in xcid.plots.bar(means).get_xlabel()
-    assert "bars, and the order: mean absolute contribution; in numbers: signed mean" in str(means)
+    assert (
+        "bars, and the order: mean size, which is the mean absolute contribution" in xcid.plots.bar(means).get_xlabel()
+    )
     shown = [line for line in str(means).splitlines() if line.split()[0] in ("a", "d")]
+    assert [float(line.split()[2]) for line in shown] == pytest.approx(means.size[0, [0, 3]].tolist(), abs=1e-3)
     assert all(" to " in line for line in shown)  # limits, also of a mean that may be 0
     assert means.lower[0, 0] < 0 < means.upper[0, 0]
 

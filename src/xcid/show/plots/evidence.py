@@ -50,8 +50,8 @@ def densities(explanation: Explanation, row: int = 0, *, axes: Any = None, most:
             _draw_column(ax, one, feature, found)
         name = _style.shorten_name(one.feature_names[feature])
         noise = words.measure_noise(one, 0, feature, pair)
-        with_noise = "" if noise is None else f" ({noise:.2f} with noise)"
-        ax.set_title(f"{name}\nd1 = {one.importance[0, feature]:.2f}{with_noise}", fontsize=10)
+        as_drawn = "" if noise is None else f" ({noise:.2f} as drawn)"
+        ax.set_title(f"{name}\nd1 = {one.importance[0, feature]:.2f}{as_drawn}", fontsize=10)
         _say_why(ax, one, feature, found)
     _draw_legend(flat[0].figure, words.name_flips(one))
     return axes

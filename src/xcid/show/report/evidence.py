@@ -48,7 +48,7 @@ def describe_evidence(explanation: Explanation, row: int, feature: int, values: 
     pair = directions.evidence(explanation, row, feature) if found is None else found.pair
     kept, verb = kept_shares(cloud, row, feature, found), wording.choose_verb(explanation)
     noise = words.measure_noise(explanation, row, feature, pair)
-    drawn_apart = "" if noise is None else f" These curves have a d1 of {noise:.2f}, noise included."
+    drawn_apart = "" if noise is None else f" These curves, drawn through few samples, have a d1 of {noise:.2f}."
     why = {"why": words.word_evidence(kept, shown, verb) + drawn_apart}
     if found is None:
         return _draw_shares(pair) | why
