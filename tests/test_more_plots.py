@@ -97,7 +97,7 @@ class TestBeeswarm:
         assert "grey" not in ax.get_xlabel()
 
     def test_nothing_but_categories_needs_no_scale(self):
-        table = TABLE[["c"]].assign(e=TABLE["c"] == "x")
+        table = TABLE[["c"]].assign(e=TABLE["c"].map({"x": "one", "y": "other"}))
         found = xcid.Explainer(lambda X: (X["c"] == "x").to_numpy(), table)(table[:5])
         assert len(xcid.plots.beeswarm(found).figure.axes) == 1
 
@@ -145,6 +145,24 @@ class TestScatter:
         rank = np.asarray(coloured.get_array())
         assert np.array_equal(np.argsort(rank, kind="stable"), np.argsort(explanation.data[:, 0], kind="stable"))
         assert ax.figure.axes[-1].get_ylabel() == "a" * 13 + "…" + "a" * 14
+
+    def test_levels_in_no_order_as_colour(self, approved):
+        rng = np.random.default_rng(2)
+        table = pd.DataFrame(
+            {"fee": rng.normal(size=90), "plan": rng.choice(["plus", "basic"], 90), "id": map(str, range(90))}
+        )
+        table["paid"] = table.fee > 0
+        explainer = xcid.Explainer(lambda T: 1 / (1 + np.exp(-T.fee * np.where(T.plan == "plus", 2, -1))), table)
+        found = explainer(table[:40])
+        ax = xcid.plots.scatter(found, "fee", colour="plan", most_limits=0)
+        drawn = {dots.get_label(): np.asarray(dots.get_offsets()) for dots in ax.collections}
+        assert list(drawn) == ["basic", "plus"]
+        assert np.array_equal(np.sort(drawn["plus"][:, 0]), np.sort(table.fee[:40][table.plan[:40] == "plus"]))
+        assert ax.get_legend().get_title().get_text() == "plan"
+        (dots,) = xcid.plots.scatter(found, "fee", colour="paid", most_limits=0).collections
+        assert set(np.asarray(dots.get_array())) == {0.0, 1.0}  # False is low
+        with approved.raises(InvalidParameter):
+            xcid.plots.scatter(found, "fee", colour="id")
 
     def test_an_axis_is_even_unless_values_are_not(self, explanation):
         spiky = explanation.data.copy()

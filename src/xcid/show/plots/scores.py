@@ -18,7 +18,9 @@ from xcid.show.wording import colours
 from xcid.show.wording.names import count_in_words
 from xcid.show.wording.rows import BARS
 
+MOST_COLOURED = 8  # levels that are told apart by colour
 BINS = 30  # of a histogram
+TRUTHS = ("False", "True")  # have an order without saying so
 ROOM = 70  # letters in a line under the picture
 GREY = "grey: levels in no order, groups of columns and missing cells"
 
@@ -109,7 +111,8 @@ def _number_features(explanation: Explanation) -> Array:
     """(n, f) the number of each feature; NaN for groups and for levels that are in no order."""
     details = explanation.details
     ordered = details.ordered or (False,) * len(details.levels)
-    is_category = [any(details.levels[at] and not ordered[at] for at in columns) for columns in details.features]
+    has_order = [is_so or names in ((), TRUTHS) for is_so, names in zip(ordered, details.levels, strict=True)]
+    is_category = [not all(has_order[at] for at in columns) for columns in details.features]
     return np.where(is_category, np.nan, one_number(explanation))
 
 
@@ -160,8 +163,8 @@ def scatter(
 ) -> Any:
     """Draw the scores of one feature over all rows against the feature's own values, whose histogram is below.
 
-    With another feature as ``colour`` dots are dark where its value is low and bright where it is high: contributions
-    that part by colour show that the two interact.
+    With another feature as ``colour`` dots are dark where its value is low and bright where it is high, and levels that
+    are in no order have a colour each: contributions that part by colour show that the two interact.
     Signs are about one outcome for all rows, as in :func:`beeswarm`. A dot is a row; hollow ones are not significant.
     Levels are strips of dots, side by side where their scores are alike; missing cells are the last strip. 95% limits
     are drawn where there are at most ``most_limits`` rows.
@@ -197,13 +200,22 @@ def scatter(
 
 
 def _colour_dots(ax: Any, explanation: Explanation, at: int, where: tuple[Array, Array]) -> None:
-    """Fill dots by the rank of another feature's value."""
-    rank = _rank_values(_number_features(explanation)[:, at])
-    if np.isnan(rank).all():
-        name = explanation.feature_names[at]
-        raise InvalidParameter(f"{name!r} cannot be the colour: its values have no low and high")
-    drawn = ax.scatter(*where, s=20, c=rank, cmap=_style.make_rank_map(), vmin=0, vmax=1, linewidths=0)
-    _draw_scale(ax, drawn, _style.shorten_name(explanation.feature_names[at]))
+    """Fill dots by the rank of another feature's value, or by its level where levels are in no order."""
+    rank, name = _rank_values(_number_features(explanation)[:, at]), explanation.feature_names[at]
+    if not np.isnan(rank).all():
+        drawn = ax.scatter(*where, s=20, c=rank, cmap=_style.make_rank_map(), vmin=0, vmax=1, linewidths=0)
+        _draw_scale(ax, drawn, _style.shorten_name(name))
+        return
+    levels = np.array([explanation.shown(row, at) for row in range(len(explanation))])
+    there = sorted(set(levels.tolist()))
+    if len(there) > MOST_COLOURED:
+        raise InvalidParameter(
+            f"{name!r} cannot be the colour: {len(there):,} levels that are in no order are more than {MOST_COLOURED}; "
+            "explain fewer rows, or choose another feature"
+        )
+    for level in there:
+        ax.scatter(*(part[levels == level] for part in where), s=20, linewidths=0, label=_style.shorten_name(level))
+    ax.legend(title=_style.shorten_name(name), fontsize=_style.SMALL, title_fontsize=_style.SMALL)
 
 
 def _draw_histogram(ax: Any, places: Array) -> None:
