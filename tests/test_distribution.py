@@ -169,6 +169,17 @@ def test_tests_need_nothing_heavy():
     assert "test" in parts("dev")
 
 
+def test_the_image_has_what_a_wheel_is_built_of(tmp_path):
+    """Only what the Dockerfile copies is there when it installs the package."""
+    copied = re.findall(r"^COPY (.*) /xcid/", (ROOT / "Dockerfile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for name in " ".join(copied).split():
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 class TestPapers:
     """What is said about the release elsewhere says the same."""
 
