@@ -1,6 +1,6 @@
 """How many rows a second ``examples/service.py`` explains on this machine, over loopback.
 
-    python benchmarks/service.py --workers 2 --seconds 20
+    python benchmarks/service_rates.py --workers 2 --seconds 20
 
 It trains boosted trees, saves their explainer, starts the service, and sends single rows: so many a second,
 and then as fast as they are answered. It prints rates, how long answers took, and the processor time that they cost: on
