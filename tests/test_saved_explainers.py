@@ -35,6 +35,7 @@ MIXED = FRAME.assign(
     level=pd.Categorical(RANDOM.choice(["x", "y"], 90), categories=["y", "unused", "x"]),
     order=pd.Categorical(RANDOM.choice(["low", "high"], 90), categories=["low", "high"], ordered=True),
     text=RANDOM.choice(["p", "q", "r"], 90),
+    object=pd.Series(RANDOM.choice(["s", "t"], 90).tolist(), dtype=object),
     count=pd.array(RANDOM.integers(0, 6, 90), dtype="Int64"),
     day=DAYS,
     moment=(DAYS + pd.Timedelta("01:30:00")).tz_localize("Europe/Vienna"),
@@ -155,6 +156,10 @@ def test_every_kind_of_table_comes_back_as_it_was(name, tmp_path):
     for part in ("rows", "resolution", "rounding", "missing", "rank"):
         assert np.array_equal(getattr(explainer.space, part), getattr(loaded.space, part), equal_nan=True), part
     assert explainer.space.columns == loaded.space.columns
+    first, second = (one.space.decode(one.space.rows) for one in (explainer, loaded))
+    assert type(first) is type(second)
+    for types in ("dtypes", "schema", "dtype"):
+        assert np.all(getattr(first, types, None) == getattr(second, types, None)), types
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -154,7 +154,11 @@ def _read_table(path: Path) -> Any:
     rows = packed.read_feather(path)
     if path.stem == "polars":
         return require("polars", extra="polars").from_arrow(rows)
-    return rows.to_pandas() if path.stem == "pandas" else rows
+    if path.stem == "pyarrow":
+        return rows
+    frame, known = rows.to_pandas(), (rows.schema.pandas_metadata or {}).get("columns", ())
+    objects = [name for name, one in zip(frame.columns, known, strict=False) if one["numpy_type"] == "object"]
+    return frame.astype(dict.fromkeys(objects, object))  # pyarrow makes text of them
 
 
 def _sum(parts: Mapping[str, bytes]) -> bytes:
