@@ -22,6 +22,7 @@ VETTED = "tests/cli/test_vetted.py::"
 FOREIGN = "tests/test_foreign.py::"
 REDACTION = "tests/hostile/test_redaction.py::test_no_value_is_in_a_redacted_report"
 SAVED = "tests/test_io.py::TestReading::"
+EXPLAINERS = "tests/test_saved_explainers.py::"
 APP = "tests/app/test_app.py::"
 
 PROMISES: dict[str, tuple[str, ...]] = {
@@ -142,6 +143,24 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "Any bytes give an explanation or `InvalidFile`": (SAVED + "test_foreign",),
     "files that unpack to too much are refused by the same rules as tables": (
         BOMBS + "test_saved_explanations_have_the_same_limit",
+    ),
+    # Saved explainers
+    "models are read as those of `--model`, with the same list of types": (
+        EXPLAINERS + "test_types_of_ones_own_need_trust",
+        EXPLAINERS + "test_no_pickle_is_run[model-0.skops]",
+    ),
+    "settings name nothing but parts of xcid itself": (
+        EXPLAINERS + "test_a_name_in_the_settings_brings_nothing_but_parts_of_xcid",
+    ),
+    "A file whose parts are not those that were saved is refused by their digests": (
+        EXPLAINERS + "test_any_part_that_changed_is_noticed",
+    ),
+    "one that unpacks to too much by the same rules as tables": (
+        EXPLAINERS + "test_a_bomb_is_refused_before_it_is_unpacked",
+    ),
+    "none of its parts is written outside a folder of its own": (EXPLAINERS + "test_nothing_is_written_elsewhere",),
+    "A model that predicts something else for the reference data than it did when it was saved is refused": (
+        EXPLAINERS + "test_another_model_is_noticed",
     ),
     # Results
     "text that a spreadsheet would take for a formula": ("tests/hostile/test_formulas.py::test_formulas_get_a_mark",),

@@ -29,10 +29,10 @@ print(xcid.Explainer(lambda X: X[:, 0] > 0, table)(table[:1]))
 """
 
 
-def build(out: Path) -> tuple[Path, Path]:
+def build(out: Path, **settings: str) -> tuple[Path, Path]:
     """Build wheel and source as of a fixed moment."""
     command = [sys.executable, "-m", "hatchling", "build", "-d", out]
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1767225600"}
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1767225600", **settings}
     built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     (wheel,), (source,) = out.glob("*.whl"), out.glob("*.tar.gz")
@@ -91,6 +91,44 @@ def test_builds_are_the_same_to_the_byte(built, tmp_path):
         assert first.read_bytes() == second.read_bytes(), first.name
 
 
+def described(built: tuple[Path, Path]) -> list[str]:
+    """The descriptions of wheel and source, which a page of the package shows."""
+    wheel, source = built
+    with zipfile.ZipFile(wheel) as archive, tarfile.open(source) as sources:
+        name = next(name for name in archive.namelist() if name.endswith("dist-info/METADATA"))
+        member = next(one for one in sources if one.name.endswith("/PKG-INFO"))
+        texts = [archive.read(name).decode(), sources.extractfile(member).read().decode()]
+    return [text.partition("\n\n")[2] for text in texts]
+
+
+EXAMPLE = re.compile("^```.*?^```$", re.DOTALL | re.MULTILINE)
+
+
+def targets(text: str) -> list[str]:
+    """What links and pictures of a page lead to, outside of its examples."""
+    found = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"", EXAMPLE.sub("", text))
+    return [link or picture for link, picture in found]
+
+
+def test_a_page_of_the_package_has_absolute_links(tmp_path):
+    base = "https://example.org/xcid"
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    for text in described(build(tmp_path, XCID_README_BASE=f"{base}/")):
+        found = targets(text)
+        assert len(found) == len(targets(page)) > 30
+        for link, was in zip(found, targets(page), strict=True):
+            assert link.startswith(f"{base}/")
+            path = link.removeprefix(f"{base}/").partition("#")[0].partition("?")[0]
+            assert (ROOT / path).is_file()
+            assert link.endswith("?raw=true") == was.endswith(".png")
+        assert EXAMPLE.findall(text) == EXAMPLE.findall(page)
+
+
+def test_without_an_address_the_page_is_the_readme(built):
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert described(built) == [page, page]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("extras", ["", "[cli]"], ids=["plain", "cli"])
 def test_the_wheel_works_in_a_clean_environment(built, tmp_path, extras):
@@ -129,6 +167,17 @@ def test_tests_need_nothing_heavy():
     packages = {re.match(r"[\w-]+", line)[0] for name in {"test", *parts("test")} for line in EXTRAS[name]} - {"xcid"}
     assert not packages & {"torch", "ray", "pyspark", "dask", "catboost", "xgboost", "lightgbm", "shap", "dice-ml"}
     assert "test" in parts("dev")
+
+
+def test_the_image_has_what_a_wheel_is_built_of(tmp_path):
+    """Only what the Dockerfile copies is there when it installs the package."""
+    copied = re.findall(r"^COPY (.*) /xcid/", (ROOT / "Dockerfile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for name in " ".join(copied).split():
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 class TestPapers:

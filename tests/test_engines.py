@@ -253,5 +253,5 @@ class TestProcess:
                 monkeypatch.delitem(sys.modules, name)
         monkeypatch.setitem(sys.modules, package, None)
         explain = getattr(xcid.engines, engine).explain
-        with pytest.raises(MissingDependency, match=rf'needs {package}, .*: pip install "\.\[{engine}\]"'):
+        with pytest.raises(MissingDependency, match=rf'needs {package}, .*: pip install -e "\.\[{engine}\]"'):
             explain(explainer_of(), TABLE, row="a")

@@ -158,6 +158,6 @@ def test_without_pyarrow(explanation, tmp_path, monkeypatch):
     explanation.save(tmp_path / "e.parquet")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
     for use in (lambda: explanation.save(tmp_path / "f.parquet"), lambda: xcid.load(tmp_path / "e.parquet")):
-        with pytest.raises(MissingDependency, match=r'pip install "\.\[pyarrow\]"'):
+        with pytest.raises(MissingDependency, match=r'pip install -e "\.\[pyarrow\]"'):
             use()
     assert [path.name for path in tmp_path.iterdir()] == ["e.parquet"]

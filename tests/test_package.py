@@ -164,13 +164,13 @@ class TestMissingDependency:
     @pytest.mark.parametrize("plot", [xcid.plots.bar, xcid.plots.densities])
     def test_matplotlib(self, hidden, explanation, plot):
         hidden("matplotlib")
-        with pytest.raises(MissingDependency, match=r'needs matplotlib, .*: pip install "\.\[plot\]"'):
+        with pytest.raises(MissingDependency, match=r'needs matplotlib, .*: pip install -e "\.\[plot\]"'):
             plot(explanation)
 
     @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
     def test_frames(self, hidden, explanation, backend):
         hidden(backend)
-        message = rf'needs {backend}, which is not installed: pip install "\.\[{backend}\]"'
+        message = rf'needs {backend}, which is not installed: pip install -e "\.\[{backend}\]"'
         with pytest.raises(MissingDependency, match=message):
             explanation.to_frame(backend)
         with pytest.raises(MissingDependency, match=message):
@@ -178,7 +178,7 @@ class TestMissingDependency:
 
     def test_shap(self, hidden, explanation):
         hidden("shap")
-        with pytest.raises(MissingDependency, match=r'needs shap, .*: pip install "\.\[shap\]"'):
+        with pytest.raises(MissingDependency, match=r'needs shap, .*: pip install -e "\.\[shap\]"'):
             explanation.to_shap()
 
     def test_model_that_wants_pandas(self, hidden):
@@ -189,7 +189,7 @@ class TestMissingDependency:
                 return np.arange(len(X)) % 2
 
         hidden("pandas")
-        with pytest.raises(MissingDependency, match=r'pip install "\.\[pandas\]"'):
+        with pytest.raises(MissingDependency, match=r'pip install -e "\.\[pandas\]"'):
             xcid.Explainer(Model(), TABLE)
 
     def test_is_an_import_error(self, hidden, explanation):

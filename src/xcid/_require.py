@@ -24,7 +24,7 @@ def require(module: str, *, extra: str) -> Any:
     >>> require("soap", extra="plot")
     Traceback (most recent call last):
         ...
-    xcid.errors.MissingDependency: this needs soap, which is not installed: pip install ".[plot]" in a checkout of xcid
+    MissingDependency: this needs soap, which is not installed: pip install -e ".[plot]" in a checkout of xcid
     """
     try:
         return importlib.import_module(module)
@@ -39,9 +39,9 @@ def say_install(extra: str) -> str:
     Examples
     --------
     >>> say_install("lab")
-    'pip install ".[lab]" in a checkout of xcid'
+    'pip install -e ".[lab]" in a checkout of xcid'
     """
-    return f'pip install ".[{extra}]" in a checkout of xcid'
+    return f'pip install -e ".[{extra}]" in a checkout of xcid'
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -90,8 +91,7 @@ class Explainer:
     --------
     >>> import numpy as np, xcid
     >>> reference = np.random.default_rng(0).normal(size=(200, 3))
-    >>> explainer = xcid.Explainer(lambda X: X[:, 1] > 0, reference, feature_names=["a", "b", "c"])
-    >>> explanation = explainer([0.2, 1.5, -0.3])
+    >>> explanation = xcid.Explainer(lambda X: X[:, 1] > 0, reference, feature_names=["a", "b", "c"])([0.2, 1.5, -0.3])
     >>> explanation.feature_names[int(np.argmax(explanation.values[0]))]
     'b'
     """
@@ -172,8 +172,21 @@ class Explainer:
     def with_outcome(self, outcome: Outcome) -> Explainer:
         """The same explainer with another question."""
         with telling(InvalidParameter, WORK):
-            bound, given = bind_outcome(outcome, self.made.subject), replace(self.made.given, outcome=outcome)
-            return self.replace(outcome=bound, given=given)
+            given = replace(self.made.given, outcome=outcome)
+            return self.replace(outcome=bind_outcome(outcome, self.made.subject), given=given)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that :meth:`load` reads: model, reference data and settings, and no code."""
+        from xcid.io import explainers
+
+        explainers.save(self.setup, path, Explainer)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Explainer:
+        """Read what :meth:`save` wrote, running no code; a model may bring types of its own if they are ``trusted``."""
+        from xcid.io import explainers
+
+        return explainers.load(path, trusted, Explainer)
 
     @property
     def subject(self) -> Subject:
@@ -189,14 +202,13 @@ class Explainer:
         """Explain one row or many: a data frame, an array, a sequence of rows or a single row.
 
         The same ``seed`` gives a row the same explanation, alone, in a batch and in any order. ``apply`` applies a
-        function to each block of rows, as ``map`` does (:class:`xcid.engines.Threads`), and ``progress`` shows how far
-        it has come: by default ``tqdm.tqdm``, if it is installed. The logger "xcid" tells it, too.
+        function to blocks of rows, as ``map`` does (:class:`xcid.engines.Threads`); ``progress``, by default
+        ``tqdm.tqdm`` where it is installed, shows how far it has come. The logger "xcid" tells it, too.
         """
         with telling(InvalidParameter, WORK):
             setup, shown = self.setup, choose_progress() if progress is None else progress
             explanation = pipeline.explain_table(setup, X, as_int(seed, "seed"), apply, shown)
-            named = replace(explanation, index=labels(X, len(explanation)))
-            return Explanation.of(pipeline.checked(setup, named))
+            return Explanation.of(pipeline.checked(setup, replace(explanation, index=labels(X, len(explanation)))))
 
     def contributions(self, X: Any, *, seed: int = 0) -> Explanation:
         """Answer the first question alone, what each value did; models that are read exactly need no samples."""
@@ -210,20 +222,14 @@ class Explainer:
             return measured.replace(score=ContributionsAlone(), **alone)
 
     def stream(self, pieces: Iterable[Any], *, seed: int = 0, apply: Apply = map) -> Iterator[Explanation]:
-        """Explain table after table, such as chunks of a file that does not fit into memory.
-
-        Only one piece is held at a time, and its explanation has no samples; one without flips says so by status.
-        """
+        """Explain table after table, holding one at a time and no samples; one without flips says so by status."""
         if hasattr(pieces, "shape"):
             raise InvalidParameter("stream takes tables one after the other: give a list of pieces, or one by a call")
         bare = self.replace(max_evidence_bytes=0, one_sided=warn)
         return (bare(piece, seed=seed, apply=apply, progress=silent) for piece in pieces)
 
     def per_class(self, X: Any, *, seed: int = 0) -> dict[str, Explanation]:
-        """Explain what would take each row to each class (or out of it, where the row is in it).
-
-        Classes that no perturbation reaches are left out, with a warning; the evaluations are the same for all.
-        """
+        """Explain what would take each row to each class or out of it, but for classes that nothing reaches."""
         from xcid import answers
 
         kept = self.replace(one_sided=lambda reason: None)  # other questions may have a decision
@@ -236,8 +242,7 @@ class Explainer:
 
         with telling(InvalidParameter, WORK):
             setup = self.with_outcome(outcome).setup
-            found = answers.answer(setup, explanation, as_int(seed, "seed"))
-            return Explanation.of(pipeline.checked(setup, found))
+            return Explanation.of(pipeline.checked(setup, answers.answer(setup, explanation, as_int(seed, "seed"))))
 
     def interactions(self, X: Any, *, seed: int = 0, n: int | None = None) -> Interactions:
         """Score every pair of features: by how much two are worth more together than their sum, as contributions.
@@ -251,7 +256,7 @@ class Explainer:
             return replace(found, index=labels(X, len(found)))
 
     def counterfactuals(self, X: Any, target: Any = None, k: int = 3, *, seed: int = 0) -> Counterfactuals:
-        """Search for the smallest changes that give rows the wanted output.
+        """Search for the smallest changes that give rows the wanted output, at most ``k`` for each row.
 
         A line has its row and kind, the changes in the order in which they work best, the distance (in mean absolute
         deviations; 1 for another level), the output after and before, and its ``plausibility`` (the distance to the
@@ -259,12 +264,10 @@ class Explainer:
         fewest changes), "nearest" (the smallest distance along the usual ways where there are such, beside the "nearest
         of all"), "likeliest" (the most like a real row; for k from 3 up), "steady" (should last; for k from 4 up, with
         refits from 3) and "different" (other features), some joined by "and"; "not reached" (the best that was found),
-        "already there" and "failed".
-
-        The ``target`` is a class, by name or label; for a regression "raise" or "lower" (by at least a tenth); or any
-        outcome, whose far side is wanted, such as ``xcid.outcomes.Raise(by=0.2)``, or ``Within(0.7, target="good")``
-        for a probability; by default the other side of the explainer's question: any other class. Each row gets at most
-        ``k``. Nothing is drawn from the ``seed`` but the shares of more than ten changes.
+        "already there" and "failed". The ``target`` is a class, by name or label; for a regression "raise" or "lower"
+        (by at least a tenth); or any outcome, whose far side is wanted, such as ``xcid.outcomes.Raise(by=0.2)``, or
+        ``Within(0.7, target="good")`` for a probability; by default the other side of the explainer's question. Nothing
+        is drawn from the ``seed`` but the shares of more than ten changes.
         """
         from xcid.whatif.engine import find_counterfactuals
 
@@ -275,10 +278,9 @@ class Explainer:
             return log_notes(find_counterfactuals(setup.subject, setup.outcome, rows, *asked))
 
     def just_above(self, X: Any, against: Any, cut_off: float, *, n: int = 100) -> Integers:
-        """Find rows that pass a cut-off, and only just: an explainer of these compares with cases like them.
+        """Find the ``n`` rows that only just pass a cut-off, by position: an explainer of these compares with them.
 
-        They are the positions of the ``n`` rows nearest to the cut-off. ``against`` is what reasons work against: a
-        class, whose least probability ``cut_off`` is, or "higher" or "lower", for the least or largest number.
+        Reasons work ``against`` a class, whose least probability ``cut_off`` is, or "higher" or "lower" numbers.
         """
         from xcid import answers
 
@@ -288,10 +290,8 @@ class Explainer:
     def actions(self, X: Any, target: Any = None, k: int = 5) -> Actions:
         """Find up to k actions that give many rows of a group the wanted output.
 
-        An action is the same for all rows: one or two features are moved by a step, brought up or down to a value, or
-        set to a level; a row that may not do so by the constraints stays as it is. A line has the action in words, the
-        share of rows that it flips, its cost (the mean distance of the flips) and what this action and those above it
-        cover of other rows. The first does most for all rows, where cheap flips count more; each next one adds most.
+        One moves one or two features of all rows that may do so. A line has it in words, the share of rows that it
+        flips, its cost (the mean distance of the flips) and what it and those above it cover of other rows.
         """
         from xcid.whatif.actions import find_actions
 

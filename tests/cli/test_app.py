@@ -278,7 +278,7 @@ def test_without_the_extra(command, csv, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     status, out, err = command("app", "--background", csv, "--target", "y", "--train", "logistic", "--quiet")
     assert (status, out) == (1, "")
-    assert 'pip install ".[app]"' in err
+    assert 'pip install -e ".[app]"' in err
 
 
 def test_what_is_printed_is_there_at_once(csv):

@@ -127,7 +127,7 @@ def test_the_lab_is_found_by_name_where_it_is_typed(command, monkeypatch, verb):
     monkeypatch.setitem(sys.modules, f"{cli.LAB}.{verb}", None)
     status, out, err = command(verb, "--help")
     assert (status, out) == (1, "")
-    due = f'xcid {verb} is part of the lab, which is not installed: pip install ".[lab]" in a checkout of xcid'
+    due = f'xcid {verb} is part of the lab, which is not installed: pip install -e ".[lab]" in a checkout of xcid'
     assert err == f"xcid: {due}\n"
 
 

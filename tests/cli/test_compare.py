@@ -104,7 +104,7 @@ def test_methods_whose_extra_is_missing(command, options, monkeypatch):
     status, out, _ = command(*options[:-1], "shap,chance")
     assert status == 0
     assert [line[0] for line in lines_of(out, "method")[1:]] == ["chance"]
-    assert 'left out: shap: this needs shap, which is not installed: pip install ".[shap]"' in out
+    assert 'left out: shap: this needs shap, which is not installed: pip install -e ".[shap]"' in out
 
 
 def test_methods_that_cannot_take_the_table(command, options):

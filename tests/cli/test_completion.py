@@ -87,7 +87,7 @@ def test_without_the_extra(command, monkeypatch):
     monkeypatch.setitem(sys.modules, "argcomplete", None)
     status, out, err = command("completion", "bash")
     assert (status, out) == (1, "")
-    assert 'pip install ".[completion]"' in err
+    assert 'pip install -e ".[completion]"' in err
 
 
 def test_shells_that_are_not_known(command):

@@ -205,7 +205,7 @@ class TestWithoutLibraries:
     def test_none(self, installed, monkeypatch, csv):
         installed()
         monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-        with pytest.raises(MissingDependency, match=r'pip install "\.\[pandas\]"'):
+        with pytest.raises(MissingDependency, match=r'pip install -e "\.\[pandas\]"'):
             read(csv)
 
     def test_parquet_by_polars_alone(self, installed, table, tmp_path):
@@ -217,5 +217,5 @@ class TestWithoutLibraries:
         table.to_parquet(tmp_path / "t.parquet")
         installed("pandas")
         monkeypatch.setitem(__import__("sys").modules, "polars", None)
-        with pytest.raises(MissingDependency, match=r'pip install "\.\[pyarrow\]"'):
+        with pytest.raises(MissingDependency, match=r'pip install -e "\.\[pyarrow\]"'):
             read(tmp_path / "t.parquet")

@@ -420,5 +420,5 @@ class TestAll:
         for name in [name for name in sys.modules if name.partition(".")[0] == package]:
             monkeypatch.delitem(sys.modules, name)
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(MissingDependency, match=rf'pip install "\.\[{package}\]"'):
+        with pytest.raises(MissingDependency, match=rf'pip install -e "\.\[{package}\]"'):
             make(linear, TABLE)

@@ -123,5 +123,5 @@ def test_scores_keep_the_names_of_rows(explainer):
 
 def test_without_mlflow(explainer, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
-    with pytest.raises(MissingDependency, match=r'pip install "\.\[mlflow\]"'):
+    with pytest.raises(MissingDependency, match=r'pip install -e "\.\[mlflow\]"'):
         log_explanation(explainer(TABLE[:1]))

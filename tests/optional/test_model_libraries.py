@@ -136,7 +136,7 @@ class TestXGBoost:
     def test_without_the_library(self, xgboost, monkeypatch):
         model = self.booster(xgboost, FRAME, BINARY, objective="binary:logistic")
         monkeypatch.setitem(sys.modules, "xgboost", None)
-        with pytest.raises(MissingDependency, match=r'pip install "\.\[xgboost\]"'):
+        with pytest.raises(MissingDependency, match=r'pip install -e "\.\[xgboost\]"'):
             xcid.Explainer(model, FRAME)
 
 

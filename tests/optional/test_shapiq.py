@@ -110,7 +110,7 @@ class TestRefused:
 
     def test_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "shapiq", None)
-        with pytest.raises(MissingDependency, match=r'pip install "\.\[shapiq\]"'):
+        with pytest.raises(MissingDependency, match=r'pip install -e "\.\[shapiq\]"'):
             Shapiq(curved, TABLE)
 
     def test_says_that_the_version_is_too_old(self, monkeypatch):

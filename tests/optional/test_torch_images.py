@@ -172,7 +172,7 @@ class TestSegments:
         import sys
 
         monkeypatch.setitem(sys.modules, "skimage.segmentation", None)
-        with pytest.raises(MissingDependency, match=r'needs skimage, .* pip install "\.\[image\]"'):
+        with pytest.raises(MissingDependency, match=r'needs skimage, .* pip install -e "\.\[image\]"'):
             Superpixels()(np.zeros((1, 8, 8)))
 
     def test_a_function_will_do(self):

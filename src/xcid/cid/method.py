@@ -55,10 +55,9 @@ def paper_parts(
     return made | {"outcome": Crossing() if outcome is None else outcome} | settings
 
 
+@dataclass(frozen=True, slots=True)
 class Crossing(Question):
     """Whether the output crosses to the other side: of two or more classes, or of an interval around a number."""
-
-    __slots__ = ()
 
     def bind(self, names: Sequence[str], outputs: Array) -> Any:
         """The question that fits the model."""

@@ -49,7 +49,7 @@ DESCRIBED = ("density", "outcome")
 OWN = ("scale", "limits", "estimand")  # texts that all rows share
 EARLIER_FIELDS = ("direction", *(f"{name}{end}" for name in ("moved", "mean") for end in earlier.ENDS))
 INDEX_KINDS = "iufbUM"
-ROOMS = ("xcid.cid.densities", "xcid.outcomes")
+ROOMS = ("xcid.cid", "xcid.outcomes", "xcid.calibration", "xcid.table.constraints")
 EARLIER = {  # what outcomes of earlier files are called now
     "xcid.outcomes.classes.SoftFlip": ("xcid.outcomes.classes.Flip", {"soft": True}),
     "xcid.outcomes.classes.SoftToClass": ("xcid.outcomes.classes.ToClass", {"soft": True}),
@@ -57,7 +57,7 @@ EARLIER = {  # what outcomes of earlier files are called now
     "xcid.outcomes.numbers.SoftThreshold": ("xcid.outcomes.numbers.Threshold", {"soft": True}),
     "xcid.outcomes.numbers.SoftInterval": ("xcid.outcomes.numbers.Interval", {"soft": True}),
 }
-NAME, FUNCTION, FLOAT = "name", "function", "float"
+NAME, FUNCTION, FLOAT, LIST, ITEMS = "name", "function", "float", "list", "items"
 
 
 def head(explanation: Explanation) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def _without_nan(cells: Any) -> Any:
 def describe(part: Any) -> Any:
     """Name and parameters of an object, or None where it cannot be written down."""
     try:
-        return _describe_part(part)
+        return describe_part(part)
     except TypeError:
         return None
 
@@ -209,6 +209,10 @@ def restore(description: Any) -> Any:
     if not isinstance(description, Mapping):
         return description
     parameters = dict(description)
+    if LIST in parameters:
+        return [restore(each) for each in parameters[LIST]]
+    if ITEMS in parameters:
+        return {restore(key): restore(value) for key, value in parameters[ITEMS]}
     if FLOAT in parameters:
         return float(parameters[FLOAT])
     if FUNCTION in parameters:
@@ -218,21 +222,26 @@ def restore(description: Any) -> Any:
     return _find_named(str(name), type)(**{name: restore(part) for name, part in parameters.items()} | more)
 
 
-def _describe_part(part: Any) -> Any:
+def describe_part(part: Any) -> Any:
+    """Name and parameters of an object of xcid, or of text and numbers; a TypeError names what is neither."""
     if isinstance(part, np.generic):
         part = part.item()
     if isinstance(part, float) and not math.isfinite(part):
         return {FLOAT: str(part)}
     if part is None or isinstance(part, str | int | float):
         return part
-    if isinstance(part, tuple | list):
-        return [_describe_part(each) for each in part]
+    if isinstance(part, list):
+        return {LIST: [describe_part(each) for each in part]}
+    if isinstance(part, tuple):
+        return [describe_part(each) for each in part]
+    if isinstance(part, Mapping):
+        return {ITEMS: [[describe_part(key), describe_part(value)] for key, value in part.items()]}
     if isinstance(part, FunctionType) and _is_ours(part.__module__):
         return {FUNCTION: f"{part.__module__}.{part.__qualname__}"}
     if is_dataclass(part) and _is_ours(type(part).__module__):
-        known = {each.name: _describe_part(getattr(part, each.name)) for each in parameters_of(part) if each.init}
+        known = {each.name: describe_part(getattr(part, each.name)) for each in parameters_of(part) if each.init}
         return {NAME: f"{type(part).__module__}.{type(part).__qualname__}"} | known
-    raise TypeError(f"{part!r} cannot be written down")
+    raise TypeError(f"{part!r:.60} cannot be written down")
 
 
 def _is_ours(module: str) -> bool:
@@ -242,7 +251,9 @@ def _is_ours(module: str) -> bool:
 def _find_named(name: str, kind: type) -> Any:
     """A class or a function of one of the rooms; a name without a room is that of a density."""
     module, _, own = name.rpartition(".")
-    module = module.replace("xcid.densities", ROOMS[0]) or "xcid.densities"  # where earlier files look for them
+    module = (
+        module.replace("xcid.densities", "xcid.cid.densities") or "xcid.densities"
+    )  # where earlier files look for them
     found = getattr(import_module(module), own, None) if _is_ours(module) or module == "xcid.densities" else None
     if not isinstance(found, kind) or not _is_ours(found.__module__) or (kind is type and not is_dataclass(found)):
         raise InvalidFile(f"unknown {'class' if kind is type else 'function'} {name!r}")

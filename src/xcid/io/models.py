@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcid._check import telling
 from xcid._require import require
-from xcid.errors import InvalidFile, XcidError
+from xcid.errors import InvalidFile, InvalidParameter, XcidError
 from xcid.io import tables
 from xcid.io.vetted import VETTED, makers
+from xcid.models.libraries import is_instance
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle", ".sav", ".pt", ".pth")
 UNPICKLED = (".pkl", ".pickle", ".joblib", ".sav")  # by joblib, where that is allowed
@@ -48,6 +50,35 @@ def load(path: Path, trusted: Sequence[str], *, unsafe_pickle: bool = False) -> 
     if suffix not in LOADERS:
         raise InvalidFile(f"{path} is not a model that can be loaded: the extensions are {', '.join(LOADERS)}")
     return _read(path, LOADERS[suffix], trusted)
+
+
+def dump(model: Any, path: Path) -> Path:
+    """Write a model in the safe format of its library: to a file of that name, with the extension that says how."""
+    found = (suffix for (package, name), suffix in OWN_FORMATS.items() if is_instance(model, package, name))
+    suffix = next(found, ".skops" if hasattr(model, "get_params") else None)
+    if suffix is None:
+        raise InvalidParameter(
+            f"a {type(model).__name__} cannot be saved without code: save a model of scikit-learn, XGBoost, LightGBM "
+            "or CatBoost, or export it to ONNX and explain an onnxruntime.InferenceSession"
+        )
+    file = path.with_suffix(suffix)
+    with telling(InvalidParameter, f"this {type(model).__name__} cannot be saved as {suffix}"):
+        if suffix == ".skops":
+            import_library(LOADERS[suffix]).dump(model, file)
+        elif suffix == ".onnx":  # a session keeps what it was made of, and has no other way to give it
+            known = vars(model)
+            file.write_bytes(known.get("_model_bytes") or Path(known["_model_path"]).read_bytes())
+        else:
+            model.save_model(str(file))
+    return file
+
+
+def find_untrusted(path: Path) -> list[str]:
+    """The types of a file that its reader does not know."""
+    if path.suffix != ".skops":
+        return []
+    found: list[str] = import_library(LOADERS[path.suffix]).get_untrusted_types(file=path)
+    return found
 
 
 def import_library(loader: Loader) -> Any:
@@ -96,7 +127,8 @@ def _advice(unknown: Sequence[str]) -> str:
     loud = [name for name in unknown if name.partition(".")[0] in LOUD]
     if loud:
         return f"a model has no need of {', '.join(loud)}, which may run code or reach files: do not load this file"
-    return f"if you trust them and where the file comes from, add --trust {' '.join(unknown)}"
+    how = f"--trust {' '.join(unknown)}, in Python trusted={unknown}"
+    return f"if you trust them and where the file comes from, add {how}"
 
 
 def _check_makers(path: Path, schema: Any, trusted: Sequence[str]) -> None:
@@ -157,3 +189,9 @@ LOADERS = {
     ".cbm": Loader("catboost", "catboost", lambda library, path, trusted: library.CatBoost().load_model(str(path))),
 }
 JOBLIB = Loader("joblib", "cli", lambda library, path, trusted: library.load(path))  # its own files and plain pickles
+OWN_FORMATS = {
+    ("xgboost", "Booster"): ".ubj",
+    ("lightgbm", "Booster"): ".txt",
+    ("catboost", "CatBoost"): ".cbm",
+    ("onnxruntime", "InferenceSession"): ".onnx",
+}

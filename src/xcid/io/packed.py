@@ -85,6 +85,17 @@ def parquet_file(path: Path, inner: Callable[[Any], Any] = lambda kind: kind) ->
     return schema, open_file(path, buffer_size=BUFFER, read_dictionary=coded)
 
 
+def read_feather(path: Path) -> Any:
+    """All rows of a file as an Arrow table, whose codes stay codes."""
+    schema, n_rows = _feather_file(path).schema, 0
+    batches = list[Any]()
+    for batch in _feather_batches(path):
+        n_rows += len(batch)
+        tables.check_cells(path, n_rows, len(schema.names))
+        batches.append(batch)
+    return require("pyarrow", extra="pyarrow").Table.from_batches(_count_bytes(batches, path), schema)
+
+
 def list_values(kind: Any) -> Any:
     """What a cell of a column is, or the cells of its lists, which may hold lists, are."""
     return list_values(kind.value_type) if _is(kind, "list") else kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from xcid.records import Array, Flags, Integers, Unsigned
 from xcid.table.columns import REFERENCE, Column, Kind, detect, matrix_of, resolution, usual_resolution
 from xcid.table.constraints import Constraints
 from xcid.table.makers import Decode, maker
-from xcid.table.tables import Table, apply_weights, of_floats, read
+from xcid.table.tables import Table, Weighted, apply_weights, of_floats, read
 
 ROUNDING = 1e-6  # of a step: what 0.1 * 10 may be off
 
@@ -106,6 +106,7 @@ class FeatureSpace:
         Integers  # (d,) places by the reference data's content alone, for random numbers: order and names do not matter
     )
     decode: Decode  # from a matrix to a table of the reference data's own kind
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # as they were given
     keyed: Callable[[Array], Array] | None = None  # rows as random numbers know them, where that is not as they are
     encode_groups: Callable[[Any, str], Array] | None = None  # from a table to rows of features, where there are groups
 
@@ -122,7 +123,8 @@ class FeatureSpace:
         table = read(background, REFERENCE, feature_names)
         if table.n_rows < 2:
             raise InvalidData("reference data need at least 2 rows, preferably a few hundred: there is 1")
-        found = apply_weights(weights, background, table.n_rows, len(table.names))
+        is_known = isinstance(weights, Weighted)  # from a file
+        found = weights if is_known else apply_weights(weights, background, table.n_rows, len(table.names))
         table = table if len(found.kept) == table.n_rows else table.part(found.kept)
         wanted = {} if kinds is None else kinds
         constraints = Constraints() if constraints is None else constraints
@@ -158,6 +160,7 @@ class FeatureSpace:
             scales=scales(known),
             rank=np.argsort(np.argsort(column_keys(known), kind="stable"), kind="stable"),
             decode=maker(table, columns),
+            kinds=wanted,
         )
 
     @property
