@@ -42,7 +42,7 @@
   function question() {
     const { cells, pinned, forbidden, feature } = state;
     const target = Number(at("wanted").value);
-    return { cells, own: state.row.cells, frozen: [...pinned], forbidden, question: state.question, target, feature };
+    return { cells: [...cells], own: state.row.cells, frozen: [...pinned], forbidden, question: state.question, target, feature };
   }
 
   /* Something was changed: one request at a time, and the last edit always gets one. */
