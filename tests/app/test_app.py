@@ -644,6 +644,21 @@ class TestServer:
         assert self.asked(gate, f"/{TOKEN}/none").status_code == 404
         assert self.asked(gate, f"/{TOKEN}/../cli/app.py").status_code in (403, 404)
 
+    @pytest.mark.parametrize("name", ["rows", "comparison", "report", "table", "counterfactuals"])
+    def test_what_an_auditor_asks(self, gate, two, name):
+        case = {"row": 0, "asked": request(two)}
+        body = {"rows": {"find": "", "from": 0}, "comparison": {"first": case, "second": case}}.get(name, case)
+        assert self.asked(gate, f"/{TOKEN}/{name}", "POST", json=body).status_code == 200
+        assert self.asked(gate, f"/{name}", "POST", json=body).status_code == 403
+        assert self.asked(gate, f"/{TOKEN}/{name}").status_code == 405
+        for wrong in ({}, [], body | {"more": 1}, {**case, "row": 10**9}, {"find": "<b>", "from": 10**9}):
+            refused = self.asked(gate, f"/{TOKEN}/{name}", "POST", json=wrong)
+            assert (refused.status_code, [*refused.json()]) == (400, ["error"]), wrong
+        headers = {"Content-Type": "application/json"}
+        assert self.asked(gate, f"/{TOKEN}/{name}", "POST", headers=headers, content=b"{").status_code == 400
+        long = b'{"find": "' + b"x" * 2**20 + b'"}'
+        assert self.asked(gate, f"/{TOKEN}/{name}", "POST", headers=headers, content=long).status_code == 413
+
     def test_a_mistake_of_ours_ends_nothing(self, table):
         from xcid.app.server import application
 
