@@ -42,6 +42,13 @@ except KeyboardInterrupt:
 """
 BODY = {"cells": [0.1, 0.2], "own": [0.1, 0.2], "frozen": [], "forbidden": [], "target": 0, "feature": 0}
 BODY["question"] = {"kind": "flip"}
+CASE = {"row": 0, "asked": BODY}
+BODIES = {
+    "answer": BODY,
+    "rows": {"find": "1", "from": 0},
+    "comparison": {"first": CASE, "second": CASE},
+    "report": CASE,
+}
 ODD = [None, True, -1, 0, 1, 2**70, 1e308, 0.5, "", "x", "\u0000", "\ud800", [], {}, [[]], {"kind": "flip"}, "flip"]
 
 
@@ -64,10 +71,10 @@ class Page:
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self.host if host is None else host}", *headers, "", ""]
         return "\r\n".join(lines).encode("latin-1", "replace")
 
-    def post(self, body: bytes, length: int | None = None) -> bytes:
+    def post(self, body: bytes, length: int | None = None, name: str = "answer") -> bytes:
         size = f"Content-Length: {len(body) if length is None else length}"
         headers = ("Content-Type: application/json", size, "Connection: close")
-        return self.head(f"/{self.token}/answer", "POST", headers) + body
+        return self.head(f"/{self.token}/{name}", "POST", headers) + body
 
     def status(self, sent: bytes) -> int:
         """The status of the answer; 0 where the connection ends without one."""
@@ -129,17 +136,18 @@ def _ended(one: socket.socket) -> bool:
 
 def body(page: Page, draw: random.Random, most: int) -> bool:
     """A body with other values, types, fields or bytes: an answer or a complaint."""
-    asked: dict[str, Any] = json.loads(json.dumps(BODY))
+    name = draw.choice([*BODIES])
+    asked: dict[str, Any] = json.loads(json.dumps(BODIES[name]))
     for _ in range(draw.randint(0, 3)):
-        name = draw.choice([*asked, "cells", "new"])
-        asked[name] = draw.choice([*ODD, draw.choices(ODD, k=2)])
+        field = draw.choice([*asked, "cells", "new"])
+        asked[field] = draw.choice([*ODD, draw.choices(ODD, k=2)])
     text = json.dumps(asked).encode()
     if draw.random() < 0.3:
         at = draw.randrange(len(text))
         text = text[:at] + draw.randbytes(draw.randint(0, 4)) + text[at + draw.randint(0, 3) :]
     if draw.random() < 0.05:
         text = draw.choice([b"[" * 100_000, b" " * (2**20 + 1), b"1" * 100_000])
-    return page.status(page.post(text)) in (200, 400, 413)
+    return page.status(page.post(text, name=name)) in (200, 400, 413)
 
 
 def headers(page: Page, draw: random.Random, most: int) -> bool:

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 import xcid
 import xcid.show.report
 from xcid import app
+from xcid.app.description import RowIndex, describe
 from xcid.app.requests import Ban, Pins
-from xcid.app.session import describe
 from xcid.errors import InvalidData, InvalidParameter, ModelError
 from xcid.outcomes import Flip, Interval, Threshold, ToClass
 
@@ -145,8 +145,10 @@ class TestDescription:
 
     def test_a_slider_reaches_rows_beyond_the_background(self, table):
         far = table[:1].assign(first=50.0)
-        (feature, *_) = describe(xcid.Explainer(Two(), table), far)["features"]
+        explainer = xcid.Explainer(Two(), table)
+        (feature, *_) = describe(explainer, RowIndex.of(explainer.space, far))["features"]
         assert feature["high"] == 50.0
+        assert feature["usual"] == [table["first"].min(), table["first"].max()]
 
     def test_it_is_plain_json(self, two, three, number):
         for session in (two, three, number):
@@ -567,7 +569,7 @@ class TestServer:
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         parts = [part.partition('"')[0] for part in page.text.replace('href="#', "").split('href="')[1:]]
         parts += [part.partition('"')[0] for part in page.text.split('src="')[1:]]
-        assert len(parts) == 14
+        assert len(parts) == 18
         for part in parts:
             assert self.asked(gate, f"/{TOKEN}/{part}").status_code == 200, part
 
@@ -641,6 +643,21 @@ class TestServer:
         assert self.asked(gate, f"/{TOKEN}/answer").status_code == 405
         assert self.asked(gate, f"/{TOKEN}/none").status_code == 404
         assert self.asked(gate, f"/{TOKEN}/../cli/app.py").status_code in (403, 404)
+
+    @pytest.mark.parametrize("name", ["rows", "comparison", "report", "table", "counterfactuals"])
+    def test_what_an_auditor_asks(self, gate, two, name):
+        case = {"row": 0, "asked": request(two)}
+        body = {"rows": {"find": "", "from": 0}, "comparison": {"first": case, "second": case}}.get(name, case)
+        assert self.asked(gate, f"/{TOKEN}/{name}", "POST", json=body).status_code == 200
+        assert self.asked(gate, f"/{name}", "POST", json=body).status_code == 403
+        assert self.asked(gate, f"/{TOKEN}/{name}").status_code == 405
+        for wrong in ({}, [], body | {"more": 1}, {**case, "row": 10**9}, {"find": "<b>", "from": 10**9}):
+            refused = self.asked(gate, f"/{TOKEN}/{name}", "POST", json=wrong)
+            assert (refused.status_code, [*refused.json()]) == (400, ["error"]), wrong
+        headers = {"Content-Type": "application/json"}
+        assert self.asked(gate, f"/{TOKEN}/{name}", "POST", headers=headers, content=b"{").status_code == 400
+        long = b'{"find": "' + b"x" * 2**20 + b'"}'
+        assert self.asked(gate, f"/{TOKEN}/{name}", "POST", headers=headers, content=long).status_code == 413
 
     def test_a_mistake_of_ours_ends_nothing(self, table):
         from xcid.app.server import application

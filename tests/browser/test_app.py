@@ -123,7 +123,7 @@ def page(visit, address):
 class Keys:
     DOWN, UP, RIGHT, LEFT = "\ue015", "\ue013", "\ue014", "\ue012"
     HOME, END, TAB, SPACE = "\ue011", "\ue010", "\ue004", " "
-    CONTROL = "\ue009"
+    CONTROL, ENTER, ESCAPE, BACK = "\ue009", "\ue007", "\ue00c", "\ue003"
 
 
 class Found(NamedTuple):
@@ -181,10 +181,29 @@ class Page:
         with self.answered():
             self.run(change, self.one(selector), value)
 
+    def pick(self, typed):
+        """Pick the first row that is found by what is typed."""
+        field = self.one("#row")
+        field.click()
+        with self.answered():
+            field.send_keys(typed, Keys.ENTER)
+
     def control(self, name, inside):
         """A part of the control of a feature."""
         controls = self.browser.find_elements("css selector", ".control")
         return controls[NAMES.index(name)].find_element("css selector", inside)
+
+    def type_into(self, name, text):
+        """Type into the field of a feature, which gives up what was in it."""
+        field = self.control(name, ".exact")
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(text)
+        return field
+
+    def beside(self, name):
+        """What the line beside the field of a feature says, and whether the field is marked as wrong."""
+        field = self.control(name, ".exact")
+        return self.text(f"#{field.get_attribute('aria-describedby')}"), field.get_attribute("aria-invalid")
 
     @property
     def scores(self):
@@ -216,7 +235,7 @@ class Page:
     @property
     def values(self):
         """What the controls show."""
-        fields = "input[type=number], select"
+        fields = ".exact, select"
         return self.run(
             "return [...document.querySelectorAll(`#controls :is(${arguments[0]})`)].map((n) => n.value)", fields
         )
@@ -250,7 +269,7 @@ def test_pick_a_row(page, table):
         page.one("#next").click()
     assert page.text("#summary-title") == "Row 1"
     assert page.text("#sentences") == due(table, 1)
-    page.choose("#row", "5")
+    page.pick("5")
     assert page.text("#sentences") == due(table, 5)
     assert not page.one("#next").is_enabled()
     with page.answered():
@@ -270,7 +289,7 @@ def test_a_slider_changes_everything(page, table):
     page.sought()
     after = page.seen
     assert [selector for selector in before if before[selector] == after[selector]] == []
-    assert page.control("glucose", "input[type=number]").get_attribute("value") == f"{high:g}"
+    assert page.control("glucose", ".exact").get_attribute("value") == f"{high:g}"
     assert page.text("#summary-title") == "Row 0, edited"
     assert "before the edits" in page.text("#before")
     with page.answered():
@@ -291,12 +310,12 @@ def test_a_slider_by_mouse(page):
 
 
 def test_a_field_takes_what_no_slider_has(page, table):
-    field = page.control("glucose", "input[type=number]")
+    field = page.control("glucose", ".exact")
     field.clear()
     with page.answered():
         field.send_keys("333.25")
     page.until(lambda: page.text("#sentences") == due(table, edits={"glucose": 333.25}))
-    assert page.control("glucose", "input[type=number]").get_attribute("value") == "333.25"
+    assert page.control("glucose", ".exact").get_attribute("value") == "333.25"
 
 
 def test_levels_booleans_and_missing_cells(page, table):
@@ -360,7 +379,7 @@ def test_apply(page, table):
     name, _, to, _, _ = found.changes[0]
     assert page.text("#answer") != before
     assert f"{float(found.moved.rpartition(' ')[2]):.2f}" in page.text("#answer")
-    assert page.control(name, "input[type=number]").get_attribute("value") == to
+    assert page.control(name, ".exact").get_attribute("value") == to
     edited = {name: float(to) for name, _, to, _, _ in found.changes}
     assert page.text("#sentences") == due(table, edits=edited)
     page.sought()
@@ -516,7 +535,7 @@ def test_what_is_out_of_date_cannot_be_applied(page):
     before = page.values
     page.run(
         "const apply = document.querySelector('.flip button');"
-        "const field = document.querySelector('#controls input[type=number]');"
+        "const field = document.querySelector('#controls .exact');"
         "field.value = '120'; field.dispatchEvent(new Event('input', {bubbles: true})); apply.click()"
     )
     page.sought()
@@ -573,7 +592,7 @@ def test_all_by_keyboard(page):
         seen.append(node.get_attribute("id") or node.get_attribute("type") or node.get_attribute("class"))
         if node.tag_name == "body":
             break
-    wanted = ["row", "next", "ask", "range", "number", "checkbox", "select-one", "sort", "bar"]
+    wanted = ["row", "next", "ask", "compare", "copy", "range", "text", "checkbox", "select-one", "sort", "bar"]
     assert [name for name in wanted if name not in seen] == []
     assert seen.index("row") < seen.index("range") < seen.index("bar")
     style = page.run("const n = document.getElementById('row'); n.focus(); return getComputedStyle(n).outlineWidth")
@@ -748,7 +767,7 @@ def test_an_old_search_never_overwrites_a_newer_one(visit, table, browser):
 
 
 def test_errors_of_the_model_are_words(page, table):
-    field = page.control("glucose", "input[type=number]")
+    field = page.control("glucose", ".exact")
     field.clear()
     with page.answered():
         field.send_keys("950")
@@ -762,11 +781,8 @@ def test_errors_of_the_model_are_words(page, table):
 
 def test_what_a_column_cannot_hold_is_said(browser, screen, address):
     page = Page(browser, address)
-    field = page.control("visits", "input[type=number]")
-    field.clear()
-    with page.answered():
-        field.send_keys("2.5")
-    page.until(lambda: "'visits' cannot be 2.5" in page.text("#problem"))
+    page.type_into("visits", "2e300")
+    page.until(lambda: "'visits' cannot be 2e+300" in page.text("#problem"))
     assert "stale" in page.one("#results").get_attribute("class")
     with page.answered():
         page.control("visits", ".was").click()
@@ -844,7 +860,11 @@ def test_text_is_shown_and_never_run(visit, browser):
         assert page.browser.title == shown[0]
         assert page.texts(".control .name")[:-1] == shown
         assert page.texts(".control:last-child option") == sorted(CORPUS.values(), key=lambda text: page_order(text))
-        assert all(text.startswith(shown[at]) for at, text in enumerate(page.texts("#row option")))
+        page.one("#row").click()
+        page.until(lambda: page.texts("#row-list li"))
+        names = page.texts("#row-list li > bdi")
+        assert names == [f"{shown[at]}{at}" for at in range(20)]
+        page.one("#row").send_keys(Keys.ESCAPE)
         page.one("#more").click()
         assert set(shown) < set(page.texts(".bar .name > bdi"))
         for bar in range(0, len(shown), 4):
@@ -853,10 +873,10 @@ def test_text_is_shown_and_never_run(visit, browser):
         assert page.texts("#target option") == shown
         page.choose("#target", "3")
         page.choose(".control:last-child select", "5")
-        page.choose("#row", "2")
+        page.pick("2")
         page.sought()
         assert page.run("return window.pwned") is None
-        assert page.run("return document.scripts.length") == 10
+        assert page.run("return document.scripts.length") == 14
         assert page.run("return document.querySelectorAll('img, iframe, base, object, embed, math').length") == 0
         assert page.run("return document.styleSheets.length") == 3
         assert page.run("return Object.keys(Object.prototype).length") == 0
@@ -898,7 +918,7 @@ def test_large_numbers_have_room(visit, prices, screen, width):
     assert clashes(page.browser) == []
     widths = "return [...document.querySelectorAll('.bar > svg')].map((node) => node.getBoundingClientRect().width)"
     assert min(page.run(widths)) > 100
-    fields = "document.querySelectorAll('.control input[type=number]')"
+    fields = "document.querySelectorAll('.control .exact')"
     cut = dict(page.run(f"return [...{fields}].map((node) => [node.value, node.scrollWidth - node.clientWidth])"))
     assert any(len(value) >= 8 for value in cut)  # such as 51234.56
     assert set(cut.values()) == {0}

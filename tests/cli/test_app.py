@@ -186,7 +186,7 @@ def test_demos(command, started, name, n_features, n_rows):
     assert (status, out) == (0, "http://127.0.0.1:1/token/\n")
     assert f"rows, from which you can pick. Table: {name[:4].title()}"[:36] in err
     data = started["session"].describe()
-    assert (len(data["features"]), len(data["rows"])) == (n_features, n_rows)
+    assert (len(data["features"]), data["n_rows"]) == (n_features, n_rows)
     assert all(feature["meaning"] for feature in data["features"])
     made = {}
     exec(started["session"].recipe, made)  # what copied code begins with

@@ -123,16 +123,29 @@ class Request(NamedTuple):
     feature: int  # the one whose evidence is looked at
 
 
+class Case(NamedTuple):
+    """A question about a row, with the place of the row among those that can be picked."""
+
+    row: int
+    request: Request
+
+
 def read(explainer: Explainer, body: bytes) -> Request:
     """Read a request in JSON; errors say what is wrong with it.
 
     Features, levels and classes are called by their places in lists, so that no name is ever looked up.
     """
-    try:
-        found = json.loads(body, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise InvalidParameter("the request is not JSON") from error
-    fields = Fields("the request", found)
+    return read_request(explainer, Fields("the request", parse(body)))
+
+
+def read_case(explainer: Explainer, fields: Fields, n_rows: int) -> Case:
+    """Read a request with the number of its row."""
+    fields.only("row", "asked")
+    return Case(fields.position("row", n_rows), read_request(explainer, Fields("the request", fields.get("asked"))))
+
+
+def read_request(explainer: Explainer, fields: Fields) -> Request:
+    """Check the fields of a request."""
     fields.only("cells", "own", "frozen", "forbidden", "question", "target", "feature")
     space, wanted = explainer.space, targets(explainer)
     cells = _read_cells(space, fields, "cells")
@@ -145,6 +158,14 @@ def read(explainer: Explainer, body: bytes) -> Request:
         wanted[fields.position("target", len(wanted))][1],
         fields.position("feature", len(space.names)),
     )
+
+
+def parse(body: bytes) -> Any:
+    """Read JSON; numbers that JSON does not have are refused."""
+    try:
+        return json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise InvalidParameter("the request is not JSON") from error
 
 
 def _refuse_constant(text: str) -> NoReturn:
@@ -227,6 +248,13 @@ class Fields:
     def position(self, name: str, size: int) -> int:
         """A field that is a place in a list."""
         return read_place(self.get(name), size, f"{name!r} of {self.what}")
+
+    def text(self, name: str, most: int) -> str:
+        """A field that is a short text."""
+        found = self.get(name)
+        if not isinstance(found, str) or len(found) > most:
+            raise InvalidParameter(f"{name!r} of {self.what} must be a text of at most {most} letters")
+        return found
 
     def positions(self, name: str, size: int) -> tuple[int, ...]:
         """A field that is a list of places in another list, none twice; in order."""

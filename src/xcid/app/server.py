@@ -13,6 +13,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -24,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from xcid.app.files import KINDS as KINDS_OF_FILES
 from xcid.app.session import MOST_LETTERS, Session
 from xcid.errors import InvalidParameter, XcidError
 from xcid.show.report.page import SHARED, STYLES, encode_json, fill_frame, read_asset
@@ -34,7 +36,10 @@ MOST_WAITING = 8  # requests, with the one at work and those that are still bein
 MOST_OPEN = 256  # connections: beyond that the oldest that waits for its client gives way
 LATEST = 10.0  # seconds that a client may take to send a request, or to read the answer
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-OURS = ("app.css", "icon.svg", "controls.js", "steps.js", "code.js", "whatif.js", "app.js")
+OURS = (
+    *("app.css", "icon.svg", "fields.js", "controls.js", "rows.js", "steps.js", "code.js", "save.js", "compare.js"),
+    *("whatif.js", "app.js"),
+)
 HOST = "127.0.0.1"
 BACKLOG = 32  # connections that are taken at a time: a flood must not take all file descriptors at once
 PATIENCE = 1  # seconds that a request at work has when the server ends
@@ -100,7 +105,15 @@ def application(session: Session, token: str, hosts: Iterable[str]) -> TokenMidd
     routes.append(_file_route("", fill_frame(read_asset("app.html", "xcid.app"), {}), "text/html"))
     queue = WorkQueue()
     routes.append(_work_route("description", queue, lambda body: session.describe(), "GET"))
-    for name, work in (("answer", session.explain), ("search", session.search), ("code", session.code)):
+    posted: dict[str, Callable[[bytes], Any]] = {
+        "answer": session.explain,
+        "search": session.search,
+        "code": session.code,
+        "rows": session.find,
+        "comparison": session.compare,
+        **{kind: partial(session.save, kind) for kind in KINDS_OF_FILES},
+    }
+    for name, work in posted.items():
         routes.append(_work_route(name, queue, work, "POST"))
     handlers: Any = dict.fromkeys((HTTPException, XcidError, ClientDisconnect, Exception), _complain)
     return TokenMiddleware(Starlette(routes=routes, exception_handlers=handlers), token, hosts)

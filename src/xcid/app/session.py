@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from xcid._check import name_class
 from xcid._faults import quietly
 from xcid._kernels.arrays import same
-from xcid.app.requests import Pins, Request, questions, read, targets, usual_question
+from xcid.app import files
+from xcid.app.compared import describe_pair
+from xcid.app.description import RowIndex, cells_of, describe, read_rows
+from xcid.app.requests import Case, Fields, Pins, Request, parse, read, read_case, usual_question
 from xcid.errors import ModelError, NotEnoughFlips
 from xcid.explainer import Explainer
 from xcid.explanation import Explanation
 from xcid.method import CID
-from xcid.records import Array, Failure
+from xcid.records import Failure
 from xcid.show import wording
-from xcid.show.report.contents import COMMON
 from xcid.show.report.evidence import describe_evidence, list_changes_found
 from xcid.show.report.page import SHOWN
-from xcid.show.report.rows import choose_unit, collect_phrases, describe_row, list_outputs, round_number
+from xcid.show.report.rows import choose_unit, collect_phrases, describe_row, list_outputs
 from xcid.show.wording.names import clean, join_names
-from xcid.table import Column, labels
+from xcid.table import Column
 from xcid.whatif import Counterfactuals
 from xcid.whatif.engine import find_counterfactuals
 from xcid.whatif.record import FAILED, cell_code, row_code
@@ -79,12 +79,8 @@ def search(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, A
     The record has ``counterfactuals`` as a report has them, each with the ``columns`` that change, the ``cells`` of the
     changed row and the lines of ``code`` that make the changes, and ``notes``; or the ``problem`` in words.
     """
-    setup = explainer.with_outcome(request.outcome).setup
-    rows, index = explainer.space.encode(request.table), np.zeros(1, dtype=np.int64)
-    refits = () if setup.sources is None else setup.sources.refits
-    asked: Any = index, request.target, LINES, seed, setup.time_limit, setup.memory, refits
     try:
-        found = find_counterfactuals(setup.subject, setup.outcome, rows, *asked)
+        found = find_changes(explainer, request, seed)
     except ModelError as error:
         return {"problem": clean(error, MOST_LETTERS)}
     if found.kind[0] == FAILED:
@@ -94,6 +90,15 @@ def search(explainer: Explainer, request: Request, seed: int = 0) -> dict[str, A
         for at, (line, cells) in enumerate(zip(list_changes_found(found, 0, SHOWN), found.rows, strict=True))
     ]
     return {"counterfactuals": lines, "notes": _list_hints(found)}
+
+
+def find_changes(explainer: Explainer, request: Request, seed: int, name: str = "0") -> Counterfactuals:
+    """The counterfactuals that :func:`search` describes, of a row of this name."""
+    setup = explainer.with_outcome(request.outcome).setup
+    rows, index = explainer.space.encode(request.table), np.array([name])
+    refits = () if setup.sources is None else setup.sources.refits
+    asked: Any = index, request.target, LINES, seed, setup.time_limit, setup.memory, refits
+    return find_counterfactuals(setup.subject, setup.outcome, rows, *asked)
 
 
 def _list_hints(found: Counterfactuals) -> list[str]:
@@ -189,9 +194,14 @@ class Session:
     def __post_init__(self) -> None:
         self.explainer = lru_cache(MOST_EXPLAINERS)(self._make_explainer)
 
+    @cached_property
+    def index(self) -> RowIndex:
+        """The rows that can be picked."""
+        return RowIndex.of(self.explainer().space, self.rows, self.names)
+
     def describe(self) -> dict[str, Any]:
         """What there is to pick, to edit and to ask."""
-        described = describe(self.explainer(), self.rows, self.names, self.words)
+        described = describe(self.explainer(), self.index, self.words)
         return {"title": clean(self.title), "notes": [clean(note, 600) for note in self.notes], **described}
 
     def explain(self, body: bytes) -> dict[str, Any]:
@@ -209,6 +219,45 @@ class Session:
         explainer = self.explainer()
         return {"code": write_code(explainer, read(explainer, body), self.seed, self.recipe, self.cid)}
 
+    def find(self, body: bytes) -> dict[str, Any]:
+        """Find rows by their names."""
+        return read_rows(self.explainer(), self.index, body)
+
+    def compare(self, body: bytes) -> dict[str, Any]:
+        """Put the rows of two requests side by side."""
+        fields = Fields("the comparison", parse(body))
+        fields.only("first", "second")
+        pair = [self._read_case(f"{name!r} of the comparison", fields.get(name)) for name in ("first", "second")]
+        try:
+            return describe_pair(*map(self._explain_case, pair))
+        except NotEnoughFlips:
+            return {"problem": ONE_SIDE}
+
+    def save(self, kind: str, body: bytes) -> dict[str, Any]:
+        """Write a file about the row of a request: a "report", its "table" or the "counterfactuals"."""
+        case = self._read_case("the request for a file", parse(body))
+        name, (_, request) = self._name(case), case
+        if kind == "table":
+            return files.describe_file(kind, name, files.write_table(self._explain_case(case)))
+        found = find_changes(self.explainer(request.pins), request, self.seed, name)
+        if kind == "counterfactuals":
+            return files.describe_file(kind, name, files.write_counterfactuals(found))
+        explanation, own = self._explain_case(case), self.index.cells[case.row]
+        notes = [*self.notes, *files.note_edits(explanation, own, self.index.names[case.row])]
+        return files.describe_file(kind, name, files.write_report(explanation, found, self.title, notes))
+
+    def _read_case(self, what: str, found: Any) -> Case:
+        return read_case(self.explainer(), Fields(what, found), len(self.index))
+
+    def _name(self, case: Case) -> str:
+        """What the page calls a row."""
+        is_edited = not same(case.request.cells, self.index.cells[case.row]).all()
+        return f"{self.index.names[case.row]}{', edited' * is_edited}"
+
+    def _explain_case(self, case: Case) -> Explanation:
+        explainer = self.explainer(case.request.pins).with_outcome(case.request.outcome)
+        return replace(_explain_quietly(explainer, case.request, self.seed), index=np.array([self._name(case)]))
+
     def _make_explainer(self, pins: Pins = NO_PINS) -> Explainer:
         columns = self.explainer().space.columns if any(pins) else ()
         known: dict[str, Any] = {"weights": self.weights, "class_names": self.class_names, "target": self.target}
@@ -216,64 +265,3 @@ class Session:
         if self.cid is None:
             return Explainer(self.model, self.reference, refits=self.refits, **known)
         return CID(self.model, self.reference, **self.cid, **known)
-
-
-STEPS = 200  # of a slider, about
-
-
-def describe(explainer: Explainer, rows: Any, names: Any = None, words: Mapping[str, str] | None = None) -> Any:
-    """Give what the controls of a page need, ready for JSON.
-
-    ``names`` are those of the rows, by default as in the table; ``words`` say what features mean.
-    """
-    space, matrix = explainer.space, explainer.space.encode(rows)
-    classes, outputs = explainer.subject.output_names, explainer.subject.predict(matrix)
-    called = labels(rows, len(matrix)) if names is None else names
-    there = np.concatenate([space.background, matrix])
-    low, high = np.nanmin(there, axis=0), np.nanmax(there, axis=0)
-    return COMMON | {
-        "features": [
-            _describe_feature(column, low[at], high[at], space.resolution[at])
-            | {"missing": bool(space.missing[at] > 0), "meaning": clean((words or {}).get(column.name, ""))}
-            for at, column in enumerate(space.columns)
-        ],
-        "rows": [
-            {
-                "name": clean(name),
-                "cells": cells_of(cells, space.columns),
-                "outputs": [round_number(output) for output in row],
-                "answer": wording.format_prediction(row, classes),
-            }
-            for name, cells, row in zip(called, matrix, outputs, strict=True)
-        ],
-        "classes": [name_class(clean(name)) for name in classes] if len(classes) > 1 else [],
-        "what_would": wording.title_changes(classes),
-        "questions": questions(explainer),
-        "targets": [clean(words) for words, _ in targets(explainer)],
-    }
-
-
-def _describe_feature(column: Column, low: float, high: float, resolution: float) -> dict[str, Any]:
-    name = clean(column.name)
-    if column.levels:
-        return {"name": name, "kind": "levels", "levels": [clean(level, 80) for level in column.levels]}
-    step = _choose_step(float(high - low), float(resolution))
-    return {"name": name, "kind": "number", "low": float(low), "high": float(high), "step": step, "unit": column.unit}
-
-
-def _choose_step(width: float, resolution: float) -> float:
-    """A round step of a slider that has some 200 of them, and none that is finer than the values."""
-    if not math.isfinite(width) or width <= 0:
-        return 1.0
-    wanted = width / STEPS
-    power = 10.0 ** math.floor(math.log10(wanted)) if wanted > 1e-300 else wanted
-    step = max(part * power for part in (1, 2, 5) if part * power <= wanted * (1 + 1e-9))
-    return max(step, 1 / resolution) if resolution else step
-
-
-def cells_of(cells: Array, columns: tuple[Column, ...]) -> list[float | None]:
-    """As a request has them: numbers, places of levels, None for what is missing."""
-    return [
-        None if np.isnan(cell) else int(cell) if column.levels else float(cell)
-        for cell, column in zip(cells, columns, strict=True)
-    ]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xcid.app import Session
 
 DEMOS = ("diabetes", "heart")
-MOST_ROWS = 1_000  # that can be picked
+MOST_ROWS = 100_000  # that can be picked
 MOST_PORT = 65_535
 RECIPE = """from xcid.io import training
 

@@ -1,7 +1,7 @@
 "use strict";
 /* The page of the explorer: keeps what is picked and edited, asks the server about it, and draws the answers. */
 (async function (xcid) {
-  const { element, SHOWN, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, showWhatWould, onWidth, drawControls, makeSteps, onStepKeys, copyText, showRules, showFound } = xcid;
+  const { element, SHOWN, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, showWhatWould, onWidth, drawControls, makeSteps, onStepKeys, copyText, showRules, showFound, readNumber, makeLine, drawRows, drawSave, makeComparison } = xcid;
   const SHOWN_CONTROLS = 40;
   const PAUSE = 40; // milliseconds that edits are gathered
   const IDLE = 300; // without an edit, then counterfactuals are searched for
@@ -11,10 +11,11 @@
 
   const data = await ask("description");
   if (!data) return;
-  const state = { row: 0, cells: [], pinned: new Set(), forbidden: [], question: {}, feature: 0, all: false, allControls: false };
-  const seen = { edition: 0, sought: 0, isBusy: false, isWanted: false, hasOpened: false, timer: 0, idle: 0, answer: null, limit: 0 };
+  const state = { row: data.rows[0], cells: [], pinned: new Set(), forbidden: [], question: {}, feature: 0, all: false, allControls: false };
+  const seen = { edition: 0, sought: 0, isBusy: false, isGoing: false, isWanted: false, hasOpened: false, timer: 0, idle: 0, answer: null, limit: 0 };
   const steps = makeSteps();
   const names = data.features.map(({ name }) => name);
+  const known = new Map(data.rows.map((row) => [row.at, row])); // rows that the server has described
   let bars = null;
 
   /* ---- the server ---- */
@@ -41,7 +42,7 @@
   function question() {
     const { cells, pinned, forbidden, feature } = state;
     const target = Number(at("wanted").value);
-    return { cells, own: data.rows[state.row].cells, frozen: [...pinned], forbidden, question: state.question, target, feature };
+    return { cells: [...cells], own: state.row.cells, frozen: [...pinned], forbidden, question: state.question, target, feature };
   }
 
   /* Something was changed: one request at a time, and the last edit always gets one. */
@@ -76,6 +77,7 @@
     at("busy").textContent = "";
     document.documentElement.dataset.edition = String(seen.edition); // what is on the page answers this edit
     if (!answer || !answer.outputs) return;
+    pair.refresh();
     const isNext = took < FAST || seen.isWanted;
     seen.isWanted = false;
     at("seek").hidden = isNext;
@@ -98,9 +100,26 @@
 
   /* ---- what is picked, edited and asked ---- */
 
+  /* Rows of the server, by a part of their names, from one of those that were found on. */
+  async function find(text, from) {
+    const found = await ask("rows", { find: text, from });
+    for (const row of found ? found.rows : []) known.set(row.at, row);
+    return found;
+  }
+
   function pick(row) {
     steps.before(snapshot());
-    put({ ...snapshot(), row, cells: [...data.rows[row].cells] });
+    put({ ...snapshot(), row, cells: [...row.cells] });
+  }
+
+  /* The row that is so many rows further, one step at a time. */
+  async function go(by) {
+    const place = state.row.at + by;
+    if (place < 0 || place >= data.n_rows || seen.isGoing) return;
+    seen.isGoing = true;
+    if (!known.has(place)) await find("", Math.max(0, by < 0 ? place - data.rows.length + 1 : place));
+    seen.isGoing = false;
+    if (known.has(place)) pick(known.get(place));
   }
 
   function snapshot() {
@@ -109,18 +128,18 @@
 
   /* Everything as it was, or is to be; none of it is shared with what steps keep. */
   function put({ row, cells, pinned, forbidden }) {
-    const isOther = row !== state.row;
+    const isOther = row.at !== state.row.at;
     if (isOther) seen.limit = 0;
     Object.assign(state, { row, cells: [...cells], pinned: new Set(pinned), forbidden: [...forbidden] });
-    at("row").value = String(row);
-    at("previous").disabled = row === 0;
-    at("next").disabled = row === data.rows.length - 1;
+    rows.show();
+    at("previous").disabled = row.at === 0;
+    at("next").disabled = row.at === data.n_rows - 1;
     if (isOther && at("ask").value === "class") aim();
     changed();
   }
 
   function showControls() {
-    const own = data.rows[state.row].cells;
+    const own = state.row.cells;
     controls.show(state.cells, own, state.pinned);
     at("reset").disabled = state.cells.every((cell, key) => cell === own[key]);
     at("undo").disabled = !steps.canUndo;
@@ -183,7 +202,16 @@
     if (found) copyText(button, [found.code, ...lines, ...(lines.length ? ["changed = explainer(row)"] : []), ""].join("\n"));
   }
 
+  /* ---- rows, files, and two rows side by side ---- */
+
+  const present = () => ({ row: state.row.at, asked: question(), title: title(), answer: seen.answer ? seen.answer.answer : "" });
+  const rows = drawRows({ find, pick, row: () => state.row });
+  const pair = makeComparison({ ask, names, present });
+
   /* ---- questions ---- */
+
+  const levelLine = makeLine(at("level"), "beside-level");
+  at("level-box").append(levelLine.node);
 
   const QUESTIONS = {
     flip: data.classes.length > 2 ? "What leads to any other class?" : "What flips the class?",
@@ -195,7 +223,7 @@
 
   /* A class that the row is not in. */
   function aim() {
-    const { outputs } = data.rows[state.row];
+    const { outputs } = state.row;
     const top = outputs.indexOf(Math.max(...outputs));
     const targets = data.questions.find((one) => one.kind === "class").targets;
     at("target").value = String([...Array(targets).keys()].find((place) => place !== top));
@@ -220,9 +248,13 @@
     const asked = data.questions.find((one) => one.kind === at("ask").value);
     const made = { kind: asked.kind };
     if (asked.kind === "class" || asked.kind === "threshold") made.target = asked.targets ? Number(at("target").value) : 0;
-    const level = at("level").valueAsNumber;
-    if ("level" in asked) made.level = Number.isFinite(level) ? level : null;
-    if ("half_width" in asked) made.half_width = Number.isFinite(level) ? level : null;
+    const part = ["level", "half_width"].find((name) => name in asked);
+    if (part) {
+      const { value, problem } = readNumber(at("level").value);
+      const wrong = problem || (part === "half_width" && value <= 0 ? `${value} is not above 0` : "");
+      levelLine.tell(wrong && `${wrong}; ${state.question[part] ?? asked[part]} still counts.`);
+      made[part] = wrong ? state.question[part] ?? asked[part] : value;
+    }
     state.question = made;
     seen.limit = 0;
   }
@@ -253,10 +285,14 @@
     return { ...data, features: names, unit, signed, scale, phrases, hidden: false };
   }
 
+  /* Whether the row on the page is not as it was, and what it is called. */
+  const isChanged = () => state.cells.some((cell, key) => cell !== state.row.cells[key]);
+  const title = () => `Row ${state.row.name}${isChanged() ? ", edited" : ""}`;
+
   function showOutputs({ answer, outputs }) {
-    const row = data.rows[state.row];
-    const isEdited = state.cells.some((cell, key) => cell !== row.cells[key]);
-    at("summary-title").textContent = `Row ${row.name}${isEdited ? ", edited" : ""}`;
+    const { row } = state;
+    const isEdited = isChanged();
+    at("summary-title").textContent = title();
     at("answer").replaceChildren(...(answer ? ["The model predicts ", element("bdi", null, answer)] : ["No prediction"]));
     at("before").replaceChildren(...(isEdited ? [element("bdi", null, row.answer), " before the edits"] : []));
     const classes = data.classes.length ? outputs || [] : [];
@@ -293,7 +329,7 @@
     document.title = data.title;
     at("title").textContent = data.title;
     at("notes").replaceChildren(...data.notes.map(note));
-    at("row").replaceChildren(...data.rows.map((row, index) => element("option", { value: index }, `${row.name} · ${row.answer}`)));
+    at("row-count").textContent = `(${data.n_rows.toLocaleString("en")} in all)`;
     showWhatWould(data.what_would);
     at("find-box").hidden = data.features.length <= SHOWN;
     at("wanted").replaceChildren(...data.targets.map((words, place) => element("option", { value: place }, words)));
@@ -303,9 +339,10 @@
 
   function listen() {
     at("choices").addEventListener("submit", (event) => event.preventDefault());
-    at("row").addEventListener("change", () => pick(Number(at("row").value)));
-    at("previous").addEventListener("click", () => pick(Math.max(0, state.row - 1)));
-    at("next").addEventListener("click", () => pick(Math.min(data.rows.length - 1, state.row + 1)));
+    at("previous").addEventListener("click", () => go(-1));
+    at("next").addEventListener("click", () => go(1));
+    at("compare").addEventListener("click", () => { pair.keep(); at("pair").focus({ preventScroll: true }); });
+    drawSave((kind) => ask(kind, { row: state.row.at, asked: question() }));
     at("ask").addEventListener("change", () => { chooseQuestion(); changed(); });
     at("target").addEventListener("change", () => { readQuestion(); changed(); });
     at("level").addEventListener("input", () => { readQuestion(); changed(); });
@@ -329,5 +366,5 @@
   listen();
   listControls();
   chooseQuestion();
-  put({ ...snapshot(), cells: data.rows[0].cells });
+  put({ ...snapshot(), cells: state.row.cells });
 })(globalThis.xcid);

@@ -7,7 +7,7 @@
  * Gives {show(cells, own, pinned), filter(text, most) -> how many fit}.
  */
 (function (xcid) {
-  const { element, breakable, plain, place } = xcid;
+  const { element, breakable, plain, place, readNumber, makeLine, noteRange } = xcid;
   const DAY = 86400000;
 
   function drawControls(container, features, options) {
@@ -31,7 +31,7 @@
 
   function control(feature, key, options) {
     const edit = (cell) => options.onEdit(key, cell);
-    const editor = feature.kind === "levels" ? levels(feature, edit) : number(feature, edit);
+    const editor = feature.kind === "levels" ? levels(feature, edit) : number(feature, key, edit);
     const pin = element("input", { type: "checkbox", "aria-label": `Pin ${feature.name}` });
     pin.addEventListener("change", () => options.onPin(key, pin.checked));
     const name = element("button", { type: "button", class: "name", title: feature.meaning || feature.name }, element("bdi", null, ...breakable(feature.name)));
@@ -41,7 +41,7 @@
     was.addEventListener("click", () => edit(own));
     const node = element("div", { class: "control", role: "group", "aria-label": feature.name },
       element("div", { class: "head" }, name, was, element("label", { class: "pin" }, pin, "pin")),
-      element("div", { class: "edit" }, ...editor.nodes));
+      element("div", { class: "edit" }, ...editor.nodes), editor.line);
     node.addEventListener("focusin", (event) => {
       if (event.target !== name && event.target !== was) options.onLook(key);
     });
@@ -82,40 +82,51 @@
   }
 
   /* A slider and a field, and a box for a missing cell. */
-  function number(feature, edit) {
+  function number(feature, key, edit) {
     const slider = element("input", { type: "range", min: feature.low, max: feature.high, step: feature.step, "aria-label": feature.name });
     const field = exact(feature);
+    const line = makeLine(field.node, `beside-${key}`);
+    let last = null;
     slider.addEventListener("input", () => edit(Number(slider.value)));
     field.node.addEventListener("input", () => {
-      const value = field.read();
-      if (Number.isFinite(value)) edit(value);
+      const { value, problem } = field.read();
+      if (problem) line.tell(`${problem}; ${said(feature, last)} still counts.`);
+      else edit(value);
+    });
+    field.node.addEventListener("change", () => {
+      if (!field.read().problem) field.write(last);
     });
     const missing = feature.missing ? element("input", { type: "checkbox", "aria-label": `${feature.name} is missing` }) : null;
     if (missing) missing.addEventListener("change", () => edit(missing.checked ? null : Number(slider.value)));
     return {
       nodes: [slider, field.node, missing && element("label", { class: "missing" }, missing, "missing")],
+      line: line.node,
       show(cell) {
+        last = cell;
         if (missing) missing.checked = cell === null;
         slider.disabled = field.node.disabled = cell === null;
         if (cell !== null && Number(slider.value) !== cell) slider.value = String(cell);
         slider.setAttribute("aria-valuetext", said(feature, cell));
         if (cell === null) field.node.value = "";
-        else if (field.read() !== cell) field.write(cell);
+        else if (field.read().value !== cell) field.write(cell);
+        line.tell("", noteRange(feature, cell));
       },
     };
   }
 
-  /* A field for a number or a date: {node, read, write}. */
+  /* A field for a number or a date: {node, read() -> {value} or {problem}, write}. */
   function exact(feature) {
-    const label = { "aria-label": `${feature.name}, exactly` };
+    const label = { class: "exact", autocomplete: "off", "aria-label": `${feature.name}, exactly` };
     if (!feature.unit) {
-      const node = element("input", { type: "number", step: "any", ...label });
-      return { node, read: () => node.valueAsNumber, write: (value) => { node.value = String(value); } };
+      const keys = feature.low < 0 ? null : "decimal"; // small keyboards of decimals have no minus
+      const node = element("input", { type: "text", inputmode: keys, ...label });
+      return { node, read: () => readNumber(node.value, feature.whole), write: (value) => { node.value = String(value); } };
     }
     const isDay = feature.unit === "D";
     const node = element("input", { type: isDay ? "date" : "datetime-local", step: isDay ? null : 1, ...label });
     const scale = isDay ? DAY : 1000;
-    return { node, read: () => node.valueAsNumber / scale, write: (value) => { node.valueAsNumber = Math.round(value) * scale; } };
+    const read = () => (Number.isFinite(node.valueAsNumber) ? { value: node.valueAsNumber / scale } : { problem: node.validity.badInput ? "No whole date" : "Empty" });
+    return { node, read, write: (value) => { node.valueAsNumber = Math.round(value) * scale; } };
   }
 
   Object.assign(xcid, { drawControls, said });

@@ -80,10 +80,23 @@ def report(
     flip stand in their place, unless there are rules, which samples do not know. ``command`` is what was typed, where
     the page is of a command.
     """
-    title = TITLE if title is None else title
-    text = assemble_page(title, collect_data(pieces, title, notes, find_values(values), reasons, search, command))
+    told: Any = {"values": values, "reasons": reasons, "search": search, "command": command}
+    text = make_page(pieces, title=title, notes=notes, **told)
     with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def make_page(
+    pieces: Iterable[Explanation],
+    *,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+    values: Name = "shown",
+    **told: Any,
+) -> str:
+    """The page that :func:`report` writes, as text."""
+    title = TITLE if title is None else title
+    return assemble_page(title, collect_data(pieces, title, notes, find_values(values), **told))
 
 
 def collect_data(
