@@ -26,7 +26,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.test
-	$(BIN)/mypy src examples
+	$(BIN)/mypy src
 
 imports: $(VENV)/.test
 	$(BIN)/lint-imports --no-cache
@@ -48,6 +48,7 @@ docs: $(VENV)/.docs
 
 pages: $(VENV)/.dev
 	$(BIN)/python docs/renew_output.py
+	$(BIN)/python docs/notebooks.py
 
 images: $(VENV)/.dev
 	$(BIN)/python docs/make_images.py

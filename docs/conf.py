@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.util import logging
 
 import xcid
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE))
+
+import notebooks  # noqa: E402
 
 project = "xcid"
 author = project_copyright = "The xcid developers"
@@ -70,6 +80,27 @@ def mathml(node: nodes.math | nodes.math_block, as_block: bool) -> str:
         return ""
 
 
+class NotebookParser(MystParser):
+    """Reads a notebook with the outputs that are stored in it; nothing is run."""
+
+    supported = ("notebook",)
+
+    def parse(self, inputstring: str, document: nodes.document) -> None:
+        """Parse a notebook as the Markdown that it is made of."""
+        super().parse(notebooks.to_markdown(json.loads(inputstring)), document)
+
+
+def copy_notebooks(app: Sphinx, config: Config) -> None:
+    """Put the notebooks where Sphinx looks for pages; `.gitignore` names the copies."""
+    shutil.rmtree(HERE / "examples", ignore_errors=True)
+    shutil.copytree(notebooks.ROOT / "examples", HERE / "examples")
+
+
+def link_notebooks(app: Sphinx, name: str, source: list[str]) -> None:
+    """Lead links to the notebooks, which are written as they work in the repository, to their pages."""
+    source[0] = source[0].replace("](../examples/", "](examples/")
+
+
 def list_pages(app: Sphinx, error: Exception | None) -> None:
     """Write ``llms.txt``: each page with its first sentence, for programs that look for the right one."""
     if error is not None or app.builder.name != "html":
@@ -89,6 +120,10 @@ def first_sentence(app: Sphinx, name: str) -> str:
 
 
 def setup(app: Sphinx) -> None:
-    """Add the formulas, and the list of pages."""
+    """Add the formulas, the notebooks, and the list of pages."""
     app.add_html_math_renderer("mathml", (show_formula, None), (show_formula_block, None))
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(NotebookParser)
+    app.connect("config-inited", copy_notebooks)
+    app.connect("source-read", link_notebooks)
     app.connect("build-finished", list_pages)

@@ -17,6 +17,8 @@ import pytest
 import xcid
 
 ROOT = Path(__file__).parents[1]
+SOURCES = {source.relative_to(ROOT / "docs").with_suffix(".html") for source in (ROOT / "docs").rglob("*.md")}
+SOURCES |= {source.relative_to(ROOT).with_suffix(".html") for source in (ROOT / "examples").glob("*.ipynb")}
 BEYOND = tuple(f"xcid_lab.{name}" for name in ("adapters", "baselines", "generators", "metrics"))  # public, too
 
 
@@ -72,8 +74,8 @@ def is_foreign(address):
 
 
 def test_every_page_is_there(site):
-    for source in (ROOT / "docs").rglob("*.md"):
-        assert (site / source.relative_to(ROOT / "docs").with_suffix(".html")).is_file(), source
+    for page in SOURCES:
+        assert (site / page).is_file(), page
 
 
 def test_every_page_says_of_which_version_it_is(site):
@@ -94,8 +96,7 @@ def test_every_public_name_is_in_the_reference(site):
 
 def test_every_page_is_listed_for_programs(site):
     listed = re.findall(r"^- \[.+\]\((.+\.html)\): (.*)$", (site / "llms.txt").read_text("utf-8"), flags=re.MULTILINE)
-    sources = {source.relative_to(ROOT / "docs").with_suffix(".html") for source in (ROOT / "docs").rglob("*.md")}
-    assert {Path(page) for page, _ in listed} == sources
+    assert {Path(page) for page, _ in listed} == SOURCES
     assert [page for page, sentence in listed if not sentence and not page.startswith("api/")] == []
 
 
