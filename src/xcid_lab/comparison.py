@@ -108,7 +108,7 @@ def compare(
     if not runs:
         raise InvalidData(f"no method can explain these rows: {left_out}")
     k = min(4, next(iter(runs.values())).values.shape[1])
-    given: dict[str, Any] = {"background": train, "seed": seed, "weights": weights}
+    given: dict[str, Any] = {"reference": train, "seed": seed, "weights": weights}
     judges = Judges(partial(metrics.masking_curves, model, rows, **given), partial(flip_shares, model, rows, **given))
     figures = {method: _figures(one, judges, k) for method, one in runs.items()}
     agreement = {

@@ -43,7 +43,7 @@ def flip_shares(
     model: Any,
     X: Any,
     scores: Any,
-    background: Any,
+    reference: Any,
     *,
     k: int = 2,
     wanted: int = 10,
@@ -66,8 +66,8 @@ def flip_shares(
         n rows.
     scores : (n, d)
         Signed scores are taken as they are: the highest comes first.
-    background : table
-        Reference rows.
+    reference : table
+        Rows that show what is usual.
     k : int
         How many features are the best ones.
     wanted : int
@@ -76,11 +76,11 @@ def flip_shares(
         Perturbations of each kind for each row: the model is called with 3 * draws + 1 rows.
     seed : int
     weights : (N,) array, list or series, optional
-        Of the rows of the background, as for :class:`xcid.Explainer`.
+        Of the reference rows, as for :class:`xcid.Explainer`.
     outcome : Outcome, optional
         What counts as a flip; by default another class, or for a regression a move of 0.7 standard deviations.
     """
-    subject = Subject.of(model, background, weights=weights)
+    subject = Subject.of(model, reference, weights=weights)
     space = subject.space
     rows = space.encode(X)
     ranked = checked(scores, rows.shape)
@@ -115,22 +115,22 @@ class Settings(TypedDict, total=False):
     outcome: Outcome | None
 
 
-def flip_necessity(model: Any, X: Any, scores: Any, background: Any, **settings: Unpack[Settings]) -> Array:
+def flip_necessity(model: Any, X: Any, scores: Any, reference: Any, **settings: Unpack[Settings]) -> Array:
     """(n,) share of the wanted flips that are there when only the best k features may change: the higher the better.
 
     Kommiya Mothilal et al., "Towards unifying feature attribution and counterfactual explanations", AIES 2021. The
     parameters are those of :func:`flip_shares`.
     """
-    return flip_shares(model, X, scores, background, **settings).top
+    return flip_shares(model, X, scores, reference, **settings).top
 
 
-def flip_sufficiency(model: Any, X: Any, scores: Any, background: Any, **settings: Unpack[Settings]) -> Array:
+def flip_sufficiency(model: Any, X: Any, scores: Any, reference: Any, **settings: Unpack[Settings]) -> Array:
     """(n,) share of the wanted flips that are lost when the best k features are frozen: the higher the better.
 
     It is the sufficiency of Kommiya Mothilal et al.; :func:`sufficiency` is that of masking. The parameters are those
     of :func:`flip_shares`.
     """
-    shares = flip_shares(model, X, scores, background, **settings)
+    shares = flip_shares(model, X, scores, reference, **settings)
     return shares.any - shares.rest
 
 
