@@ -60,7 +60,7 @@ class Runs(NamedTuple):
     milliseconds: Array  # (s, b) for a row, in each block of rows
 
 
-class Figure(NamedTuple):
+class Averaged(NamedTuple):
     """A mean over rows, each of them the mean of its seeds."""
 
     mean: float
@@ -80,8 +80,8 @@ class Comparison(NamedTuple):
 
     methods: tuple[str, ...]
     k: int  # size of the top sets that are compared
-    figures: dict[str, dict[str, Figure]]  # by method and figure
-    agreement: dict[tuple[str, str], Figure]  # share of the top k that two methods have in common
+    figures: dict[str, dict[str, Averaged]]  # by method and figure
+    agreement: dict[tuple[str, str], Averaged]  # share of the top k that two methods have in common
     left_out: dict[str, str]  # methods that could not run, and why
     seeds: tuple[int, ...]
     n_rows: int
@@ -143,7 +143,7 @@ def _run(explain: Any, rows: Any, seeds: Sequence[int], progress: Callable[[int]
     return Runs(*(np.concatenate(each, axis=1) for each in zip(*blocks, strict=True)))
 
 
-def _figures(runs: Runs, judges: Judges, k: int, n_seeds: int) -> dict[str, Figure]:
+def _figures(runs: Runs, judges: Judges, k: int, n_seeds: int) -> dict[str, Averaged]:
     few = min(FEW, k)
     figures = {}
     with warnings.catch_warnings():
@@ -152,33 +152,33 @@ def _figures(runs: Runs, judges: Judges, k: int, n_seeds: int) -> dict[str, Figu
             curves = [judges.curves(scores=values, masking=masking) for values in runs.values[:n_seeds]]
             for kind, at in (("comp", "masked"), ("suff", "kept")):
                 falls = [(one.full[:, None] - getattr(one, at)).mean(axis=1) for one in curves]
-                figures[f"{kind}, {name}"] = figure_of(falls)
+                figures[f"{kind}, {name}"] = average(falls)
         shares = [judges.flips(scores=values, k=few) for values in runs.values[:n_seeds]]
-    figures[f"necessity, top {few}"] = figure_of([one.top for one in shares])
-    figures[f"sufficiency, top {few}"] = figure_of([one.any - one.rest for one in shares])
-    figures[f"two seeds, top {k}"] = figure_of([metrics.stability(runs.values, k)])
-    figures["evaluations a row"] = figure_of(runs.evaluations[:n_seeds])
-    figures["ms a row"] = figure_of(runs.milliseconds[:n_seeds])
+    figures[f"necessity, top {few}"] = average([one.top for one in shares])
+    figures[f"sufficiency, top {few}"] = average([one.any - one.rest for one in shares])
+    figures[f"two seeds, top {k}"] = average([metrics.stability(runs.values, k)])
+    figures["evaluations a row"] = average(runs.evaluations[:n_seeds])
+    figures["ms a row"] = average(runs.milliseconds[:n_seeds])
     return figures
 
 
-def _agreement(one: Runs, other: Runs, k: int, n_seeds: int) -> Figure:
+def _agreement(one: Runs, other: Runs, k: int, n_seeds: int) -> Averaged:
     pairs = zip(one.values[:n_seeds], other.values[:n_seeds], strict=True)
-    return figure_of([metrics.feature_agreement(a, b, k) for a, b in pairs])
+    return average([metrics.feature_agreement(a, b, k) for a, b in pairs])
 
 
-def figure_of(figures: Any) -> Figure:
+def average(figures: Any) -> Averaged:
     """Mean of (s, n) figures, of s seeds and n rows.
 
     Seeds of one row are no further rows: so they are averaged before the standard error is taken over rows.
 
     Examples
     --------
-    >>> figure_of([[1.0, 3.0], [2.0, 4.0]])
-    Figure(mean=2.5, margin=2.0, over_seeds=1.0)
+    >>> average([[1.0, 3.0], [2.0, 4.0]])
+    Averaged(mean=2.5, margin=2.0, over_seeds=1.0)
     """
     by_seed = np.asarray(figures, dtype=np.float64)
-    return Figure(*interval(by_seed.mean(axis=0)), interval(by_seed.mean(axis=1)).margin)
+    return Averaged(*interval(by_seed.mean(axis=0)), interval(by_seed.mean(axis=1)).margin)
 
 
 def markdown(comparison: Comparison) -> str:
@@ -201,12 +201,12 @@ def markdown(comparison: Comparison) -> str:
     return "\n\n".join(parts)
 
 
-def shown(figure: Figure) -> str:
+def shown(figure: Averaged) -> str:
     """A mean with its margin, in as many digits as it is worth.
 
     Examples
     --------
-    >>> shown(Figure(0.12345, 0.01, 0.0)), shown(Figure(25401.2, 12.0, 9.0)), shown(Figure(1.5, float("inf"), 0.0))
+    >>> shown(Averaged(0.12345, 0.01, 0.0)), shown(Averaged(25401.2, 12.0, 9.0)), shown(Averaged(1.5, np.inf, 0.0))
     ('0.123 ± 0.010', '25,401 ± 12', '1.500 ± ?')
     """
     digits = 3 if abs(figure.mean) < 10 else 1 if abs(figure.mean) < 1000 else 0

@@ -12,7 +12,7 @@ from xcid.errors import MissingDependency
 from xcid.io.writers import replacing
 from xcid.io.writers import write as write_columns
 from xcid_lab import latex
-from xcid_lab.comparison import Comparison, Figure, draw, shown
+from xcid_lab.comparison import Averaged, Comparison, draw, shown
 from xcid_lab.output import describe_versions, now, write
 
 PACKAGES = ("numpy", "scikit-learn", "shap", "lime", "dice-ml", "shapiq", "xgboost", "lightgbm")
@@ -27,7 +27,7 @@ def keep(comparison: Comparison, subject: str, command: str, out: Path, note: Ca
         "versions": describe_versions(PACKAGES),
         "command": command,
     }
-    names = ("method", "figure", *Figure._fields)
+    names = ("method", "figure", *Averaged._fields)
     lines = list(_lines(comparison))
     columns = {name: np.array([line[at] for line in lines]) for at, name in enumerate(names)}
     same = {name: np.array([cell] * len(lines)) for name, cell in about.items()}
@@ -65,7 +65,7 @@ def _as_latex(comparison: Comparison, subject: str, comments: list[str]) -> str:
     """A line for each figure and a column for each method: methods are fewer, and a page is narrow."""
     cells: dict[str, list[str]] = {}
     for _, name, *figure in _lines(comparison):
-        cells.setdefault(str(name), []).append(shown(Figure(*map(float, figure))))
+        cells.setdefault(str(name), []).append(shown(Averaged(*map(float, figure))))
     seeds = ", ".join(map(str, comparison.seeds))
     each = f"seed {seeds}" if len(comparison.seeds) == 1 else f"each of them the mean of seeds {seeds}"
     note = (
