@@ -187,6 +187,28 @@ class TestPapers:
     def test_version(self, name):
         assert f"version: {xcid.__version__}\n" in (ROOT / name).read_text(encoding="utf-8")
 
+    def test_the_paper_is_cited_alike(self):
+        """CITATION.cff, by the names that its schema requires, and the entry for BibTeX on the page about CID."""
+        yaml = pytest.importorskip("yaml", reason="needs the extra test")
+        cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+        assert {"cff-version", "message", "title", "authors"} <= set(cited)
+        assert cited["license"] == PROJECT["license"]
+        (paper,) = cited["references"]
+        assert {"type", "title", "authors"} <= set(paper)
+        entry = (
+            (ROOT / "docs" / "cid.md").read_text(encoding="utf-8").partition("@inproceedings{")[2].partition("\n}")[0]
+        )
+        fields = dict(re.findall(r"^  (\w+) +=\s+\{(.*)\},?$", entry, flags=re.MULTILINE))
+        plain = {
+            name: re.sub(r"\{\\'A\}", "Á", text).replace("{", "").replace("}", "") for name, text in fields.items()
+        }
+        assert (plain["title"], plain["year"]) == (paper["title"], str(paper["year"]))
+        people = [author.split(", ") for author in plain["author"].split(" and ")]
+        assert [family for family, _ in people] == [author["family-names"] for author in paper["authors"]]
+        assert [given[0] for _, given in people] == [author["given-names"][0] for author in paper["authors"]]
+        assert plain["note"] == paper["identifiers"][0]["value"]
+        assert paper["conference"]["name"].startswith(plain["booktitle"])
+
     def test_changelog(self):
         text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
         assert re.search(rf"^## {re.escape(xcid.__version__)} ", text, flags=re.MULTILINE)

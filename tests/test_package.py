@@ -113,6 +113,38 @@ def test_the_reference_begins_with_all_public_names():
     assert listed == due | {"xcid": {*PUBLIC} - {*ROOMS, "__version__"}}
 
 
+def parts_of(room):
+    """The public names of a room that are no rooms themselves, and no numbers."""
+    return [name for name in room.__all__ if callable(getattr(room, name))]
+
+
+def doctested(part):
+    """Whether its docstring, or that of a public method, has an example."""
+    members = (
+        [value for name, value in vars(part).items() if not name.startswith("_")] if isinstance(part, type) else []
+    )
+    return any(">>>" in (getattr(one, "__doc__", None) or "") for one in (part, *members))
+
+
+def pages_of(name):
+    """The pages of the reference that a room is listed with, but for the list itself."""
+    index = (API / "index.md").read_text(encoding="utf-8")
+    pages = set(re.findall(rf"^\| \[`{re.escape(name)}`\]\((\w+\.md)\)", index, re.MULTILINE))
+    return pages | ({"errors.md"} if name == "xcid" else set())  # its two names of errors are explained there
+
+
+@pytest.mark.parametrize("room", ["xcid", *ROOMS])
+def test_every_public_name_has_an_example_that_runs(room):
+    """In a docstring, or in a block of its page: both run among the tests, those of pages by test_documents.py."""
+    name, module = ("xcid", xcid) if room == "xcid" else (f"xcid.{room}", ROOMS[room])
+    texts = [(API / page).read_text(encoding="utf-8") for page in pages_of(name)]
+    blocks = "\n".join(block for text in texts for block in re.findall(r"^```python\n(.*?)^```$", text, re.S | re.M))
+    code = re.sub(r"^\s*(?:from|import) .*$|#.*$", "", blocks, flags=re.MULTILINE)  # to name it there shows nothing
+    used = set(re.findall(r"\b[A-Za-z_]\w*", code))
+    assert texts
+    assert [part for part in parts_of(module) if part not in used and not doctested(getattr(module, part))] == []
+
+
 def test_an_explanation_fits_on_one_screen():
     text = (API / "xcid.md").read_text(encoding="utf-8")
     table = text[text.index("| question |") :].partition("\n\n")[0].splitlines()

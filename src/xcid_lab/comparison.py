@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from xcid.show.plots import _style
 from xcid.show.wording import colours
 from xcid_lab import baselines
 from xcid_lab.markdown import aligned
-from xcid_lab.metrics import FlipShares, Interval, flip_shares, interval
+from xcid_lab.metrics import FlipShares, flip_shares, interval
 
 FEW = 2  # features whose necessity and sufficiency are looked at: with more of them, every method has flips
 BLOCKS = 5  # of rows, each timed by itself
@@ -53,12 +53,19 @@ MAKERS: dict[str, Callable[..., Any]] = {
 
 
 class Runs(NamedTuple):
-    """What a method gave for n rows."""
+    """What a method gave for n rows with each of s seeds."""
 
-    values: Array  # (n, d) scores
-    again: Array  # (n, d) with the next seed
-    evaluations: Array  # (n,)
-    milliseconds: Array  # (b,) for a row, in each block of rows
+    values: Array  # (s, n, d) scores; of a single seed, those with the next one behind them
+    evaluations: Array  # (s, n)
+    milliseconds: Array  # (s, b) for a row, in each block of rows
+
+
+class Averaged(NamedTuple):
+    """A mean over rows, each of them the mean of its seeds."""
+
+    mean: float
+    margin: float  # two standard errors over rows
+    over_seeds: float  # two standard errors over what each seed gives as the mean; infinite for a single one
 
 
 class Judges(NamedTuple):
@@ -73,9 +80,11 @@ class Comparison(NamedTuple):
 
     methods: tuple[str, ...]
     k: int  # size of the top sets that are compared
-    figures: dict[str, dict[str, Interval]]  # by method and figure
-    agreement: dict[tuple[str, str], Interval]  # share of the top k that two methods have in common
+    figures: dict[str, dict[str, Averaged]]  # by method and figure
+    agreement: dict[tuple[str, str], Averaged]  # share of the top k that two methods have in common
     left_out: dict[str, str]  # methods that could not run, and why
+    seeds: tuple[int, ...]
+    n_rows: int
 
 
 def compare(
@@ -83,14 +92,18 @@ def compare(
     train: Any,
     rows: Any,
     methods: Mapping[str, Callable[..., Any]],
-    seed: int,
+    seeds: Sequence[int],
     progress: Callable[[int, int], None],
     weights: Any = None,
 ) -> Comparison:
-    """Run methods, by what makes each, on the rows; one that cannot run is left out. Weights are of training rows."""
+    """Run methods, by what makes each, on the rows with each seed; one that cannot run is left out.
+
+    Weights are of training rows. All are judged by the same draws of values for masked features, whatever their seed.
+    """
     runs: dict[str, Runs] = {}
     left_out: dict[str, str] = {}
-    steps = 2 * min(BLOCKS, size(rows))
+    asked = (*seeds, seeds[0] + 1) if len(seeds) == 1 else tuple(seeds)  # two at least, to see how far they agree
+    steps = len(asked) * min(BLOCKS, size(rows))
     total = len(methods) * steps
     for place, (method, make) in enumerate(methods.items()):
 
@@ -101,60 +114,79 @@ def compare(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", XcidWarning)  # rows with few flips are part of the comparison
-                runs[method] = _run(make(model, train, weights=weights), rows, seed, further)
+                runs[method] = _run(make(model, train, weights=weights), rows, asked, further)
         except XcidError as error:
             left_out[method] = " ".join(str(error).split())
     progress(total, total)
     if not runs:
         raise InvalidData(f"no method can explain these rows: {left_out}")
-    k = min(4, next(iter(runs.values())).values.shape[1])
-    given: dict[str, Any] = {"reference": train, "seed": seed, "weights": weights}
+    k = min(4, next(iter(runs.values())).values.shape[-1])
+    given: dict[str, Any] = {"reference": train, "seed": seeds[0], "weights": weights}
     judges = Judges(partial(metrics.masking_curves, model, rows, **given), partial(flip_shares, model, rows, **given))
-    figures = {method: _figures(one, judges, k) for method, one in runs.items()}
-    agreement = {
-        (a, b): interval(metrics.feature_agreement(runs[a].values, runs[b].values, k)) for a in runs for b in runs
-    }
-    return Comparison(tuple(runs), k, figures, agreement, left_out)
+    figures = {method: _figures(one, judges, k, len(seeds)) for method, one in runs.items()}
+    agreement = {(a, b): _agreement(runs[a], runs[b], k, len(seeds)) for a in runs for b in runs}
+    return Comparison(tuple(runs), k, figures, agreement, left_out, tuple(seeds), size(rows))
 
 
-def _run(explain: Any, rows: Any, seed: int, progress: Callable[[int], None]) -> Runs:
-    explain(part(rows, [0]), seed=seed)  # warm up
-    blocks = []
-    for number, positions in enumerate(np.array_split(np.arange(size(rows)), min(BLOCKS, size(rows)))):
-        block = part(rows, positions.tolist())
-        start = time.perf_counter()
-        explanation = explain(block, seed=seed)
-        milliseconds = 1e3 * (time.perf_counter() - start) / len(positions)
-        progress(2 * number + 1)
-        again = supporting(explain(block, seed=seed + 1))
-        blocks.append((supporting(explanation), again, explanation.n_evaluations.astype(np.float64), [milliseconds]))
-        progress(2 * number + 2)
-    return Runs(*map(np.concatenate, zip(*blocks, strict=True)))
+def _run(explain: Any, rows: Any, seeds: Sequence[int], progress: Callable[[int], None]) -> Runs:
+    explain(part(rows, [0]), seed=seeds[0])  # warm up
+    blocks: list[list[Array]] = []
+    for positions in np.array_split(np.arange(size(rows)), min(BLOCKS, size(rows))):
+        block, found = part(rows, positions.tolist()), []
+        for seed in seeds:
+            start = time.perf_counter()
+            explanation = explain(block, seed=seed)
+            milliseconds = 1e3 * (time.perf_counter() - start) / len(positions)
+            found.append((supporting(explanation), explanation.n_evaluations.astype(np.float64), [milliseconds]))
+            progress(len(seeds) * len(blocks) + len(found))
+        blocks.append([np.stack(each) for each in zip(*found, strict=True)])
+    return Runs(*(np.concatenate(each, axis=1) for each in zip(*blocks, strict=True)))
 
 
-def _figures(runs: Runs, judges: Judges, k: int) -> dict[str, Interval]:
+def _figures(runs: Runs, judges: Judges, k: int, n_seeds: int) -> dict[str, Averaged]:
     few = min(FEW, k)
+    figures = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XcidWarning)  # said when the model was first tried
-        masked = {name: judges.curves(scores=runs.values, masking=masking) for name, masking in MASKINGS.items()}
-        shares = judges.flips(scores=runs.values, k=few)
-    figures = {}
-    for name, curves in masked.items():
-        figures[f"comp, {name}"] = interval((curves.full[:, None] - curves.masked).mean(axis=1))
-        figures[f"suff, {name}"] = interval((curves.full[:, None] - curves.kept).mean(axis=1))
-    figures[f"necessity, top {few}"] = interval(shares.top)
-    figures[f"sufficiency, top {few}"] = interval(shares.any - shares.rest)
-    figures[f"two seeds, top {k}"] = interval(metrics.stability([runs.values, runs.again], k))
-    figures["evaluations a row"] = interval(runs.evaluations)
-    figures["ms a row"] = interval(runs.milliseconds)
+        for name, masking in MASKINGS.items():
+            curves = [judges.curves(scores=values, masking=masking) for values in runs.values[:n_seeds]]
+            for kind, at in (("comp", "masked"), ("suff", "kept")):
+                falls = [(one.full[:, None] - getattr(one, at)).mean(axis=1) for one in curves]
+                figures[f"{kind}, {name}"] = average(falls)
+        shares = [judges.flips(scores=values, k=few) for values in runs.values[:n_seeds]]
+    figures[f"necessity, top {few}"] = average([one.top for one in shares])
+    figures[f"sufficiency, top {few}"] = average([one.any - one.rest for one in shares])
+    figures[f"two seeds, top {k}"] = average([metrics.stability(runs.values, k)])
+    figures["evaluations a row"] = average(runs.evaluations[:n_seeds])
+    figures["ms a row"] = average(runs.milliseconds[:n_seeds])
     return figures
+
+
+def _agreement(one: Runs, other: Runs, k: int, n_seeds: int) -> Averaged:
+    pairs = zip(one.values[:n_seeds], other.values[:n_seeds], strict=True)
+    return average([metrics.feature_agreement(a, b, k) for a, b in pairs])
+
+
+def average(figures: Any) -> Averaged:
+    """Mean of (s, n) figures, of s seeds and n rows.
+
+    Seeds of one row are no further rows: so they are averaged before the standard error is taken over rows.
+
+    Examples
+    --------
+    >>> average([[1.0, 3.0], [2.0, 4.0]])
+    Averaged(mean=2.5, margin=2.0, over_seeds=1.0)
+    """
+    by_seed = np.asarray(figures, dtype=np.float64)
+    return Averaged(*interval(by_seed.mean(axis=0)), interval(by_seed.mean(axis=1)).margin)
 
 
 def markdown(comparison: Comparison) -> str:
     """The figures, the agreement of the methods, and what was left out."""
-    methods = comparison.methods
+    methods, n_seeds = comparison.methods, len(comparison.seeds)
     figures = [[method, *map(shown, comparison.figures[method].values())] for method in methods]
     agreement = [[method, *(shown(comparison.agreement[method, other]) for other in methods)] for method in methods]
+    each = f", each of them the mean of {n_seeds} seeds" if n_seeds > 1 else ""
     parts = [
         aligned(["method", *comparison.figures[methods[0]]], figures, str.rjust, gap="-"),
         "comp: how far the output falls when the best features are masked, the higher the better;\n"
@@ -162,19 +194,19 @@ def markdown(comparison: Comparison) -> str:
         "necessity: the share of ten wanted flips that are found when only the best features may change, the higher "
         "the better;\n"
         "sufficiency: the share of them that are lost when the best features are frozen, the higher the better;\n"
-        "±: two standard errors (of ms: over blocks of rows)",
+        f"±: two standard errors over rows{each} (of ms: over blocks of rows)",
         aligned([f"top {comparison.k} in common", *methods], agreement, str.rjust, gap="-"),
         *(f"left out: {method}: {reason}" for method, reason in comparison.left_out.items()),
     ]
     return "\n\n".join(parts)
 
 
-def shown(figure: Interval) -> str:
+def shown(figure: Averaged) -> str:
     """A mean with its margin, in as many digits as it is worth.
 
     Examples
     --------
-    >>> shown(Interval(0.12345, 0.01)), shown(Interval(25401.2, 12.0)), shown(Interval(1.5, float("inf")))
+    >>> shown(Averaged(0.12345, 0.01, 0.0)), shown(Averaged(25401.2, 12.0, 9.0)), shown(Averaged(1.5, np.inf, 0.0))
     ('0.123 ± 0.010', '25,401 ± 12', '1.500 ± ?')
     """
     digits = 3 if abs(figure.mean) < 10 else 1 if abs(figure.mean) < 1000 else 0
@@ -200,7 +232,7 @@ def _faithfulness(ax: Any, comparison: Comparison) -> None:
     for shift, (name, marker) in zip((-0.12, 0.12), MARKERS.items(), strict=True):
         for kind, colour in COLOURS.items():
             figures = [comparison.figures[method][f"{kind}, {name}"] for method in comparison.methods]
-            means, margins = np.transpose(figures)
+            means, margins, _ = np.transpose(figures)
             known = np.where(np.isfinite(margins), margins, 0.0)
             ax.errorbar(means, places + shift, xerr=known, fmt=marker, color=colour, capsize=2, label=f"{kind}, {name}")
     ax.axvline(0, color=colours.INK, linewidth=0.8)

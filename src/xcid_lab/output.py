@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import hashlib
 import io
 import json
+import platform
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
@@ -15,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+import xcid
 from xcid.errors import InvalidData
 from xcid.io.writers import folder, replacing
 
@@ -76,6 +79,17 @@ def versions(packages: Sequence[str], missing: str) -> dict[str, str]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
     return found
+
+
+def describe_versions(packages: Sequence[str], missing: str = "") -> str:
+    """Versions of xcid, Python and packages, in one line; without a word for missing ones, these are left out."""
+    known = {"xcid": xcid.__version__, "Python": platform.python_version(), **versions(packages, missing)}
+    return ", ".join(f"{name} {number}" for name, number in known.items() if number)
+
+
+def now() -> str:
+    """Today and the time, as records say it."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _read(path: Path) -> Arrays | None:

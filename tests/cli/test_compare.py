@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import platform
+import re
+import shlex
 import sys
 import types
 from pathlib import Path
@@ -11,13 +14,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import xcid
 from xcid.cli._subjects import SubjectOptions
 from xcid.cli._terminal import MODELS
+from xcid.directions import supporting
 from xcid.io.training import FAMILIES
-from xcid_lab import comparison
+from xcid_lab import baselines, comparison
 from xcid_lab.verbs import compare
 
 FAST = "xcid,occlusion,chance"
+FILES = ["figures.csv", "figures.json", "figures.tex"]
 PACKAGES = {
     "shap": ["shap"],
     "lime": ["lime"],
@@ -89,7 +95,7 @@ def test_files(command, options, tmp_path):
     out = tmp_path / "a" / "folder"
     status, printed, err = command(*options, "--out", out)
     assert status == 0, err
-    assert sorted(path.name for path in out.iterdir()) == ["comparison.png", "figures.csv", "figures.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["comparison.png", *FILES]
     assert (out / "comparison.png").read_bytes().startswith(b"\x89PNG")
     figures = pd.read_csv(out / "figures.csv")
     report = json.loads((out / "figures.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
@@ -97,6 +103,78 @@ def test_files(command, options, tmp_path):
     assert len(figures) == 3 * 9 + 3 * 3
     best = figures[(figures["figure"] == "comp, mean") & (figures["method"] == "xcid")]["mean"].item()
     assert lines_of(printed, "method")[1][1].startswith(f"{best:.3f}")
+    assert figures["over_seeds"].isna().all()  # of a single seed
+
+
+def test_files_say_what_made_them(command, options, tmp_path):
+    typed = (*options, "--out", tmp_path / "out", "--seed", 7, "--seeds", 2)
+    assert command(*typed)[0] == 0
+    report = json.loads((tmp_path / "out" / "figures.json").read_text(encoding="utf-8"))
+    lines = pd.read_csv(tmp_path / "out" / "figures.csv")
+    head = (tmp_path / "out" / "figures.tex").read_text(encoding="utf-8").partition(r"\begin{table}")[0]
+    assert (report["seeds"], report["rows"]) == ("7, 8", 4)
+    assert report["command"] == shlex.join(["xcid", *map(str, typed)])
+    assert f"xcid {xcid.__version__}, Python {platform.python_version()}, numpy {np.__version__}" in report["versions"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", report["date"])
+    for name in ("rows", "seeds", "date", "versions", "command"):
+        assert lines[name].map(str).unique().tolist() == [str(report[name])]
+        assert f"% {name}: {report[name]}\n" in head
+
+
+def test_the_table_for_a_paper_has_the_figures(command, options, tmp_path):
+    assert command(*options, "--out", tmp_path, "--seeds", 2)[0] == 0
+    text = (tmp_path / "figures.tex").read_text(encoding="utf-8")
+    lines = re.findall(r"^    (.*) \\\\$", text, flags=re.MULTILINE)
+    head, *cells = [[cell.strip() for cell in line.split("&")] for line in lines]
+    assert head == ["", *FAST.split(",")]
+    figures = pd.read_csv(tmp_path / "figures.csv").set_index(["figure", "method"])
+    assert len(cells) * 3 == len(figures)
+    for name, *found in cells:
+        for method, cell in zip(head[1:], found, strict=True):
+            mean, margin = (float(part.replace(",", "")) for part in cell.split(r"$\pm$"))
+            due = figures.loc[(name, method)]
+            digits = 3 if abs(due["mean"]) < 10 else 1 if abs(due["mean"]) < 1000 else 0
+            assert (mean, margin) == pytest.approx((due["mean"], due["margin"]), abs=0.51 * 10**-digits)
+    assert r"2 classes of \textquotesingle{}y\textquotesingle{}; 4 other rows are explained." in text
+    assert "each of them the mean of seeds 0, 1." in text
+
+
+def test_figures_of_several_seeds_against_numpy(command, table, tmp_path):
+    """Faithfulness of random scores, row by row and seed by seed, and what its error is over rows and over seeds."""
+    table[["first", "second", "y"]].dropna().to_csv(tmp_path / "t.csv", index=False)
+    typed = ("--data", tmp_path / "t.csv", "--target", "y", "--model", "logistic", "--methods", "chance")
+    status, _, err = command("compare", *typed, "--seed", 3, "--seeds", 4, "--out", tmp_path)
+    assert status == 0, err
+    split = compare.split(subject(tmp_path / "t.csv"))
+    model, rows, means = split.model, np.asarray(split.rows), np.asarray(split.train).mean(axis=0)
+    own = model.predict_proba(split.rows).argmax(axis=1)
+
+    def output(cells):
+        return model.predict_proba(pd.DataFrame(cells, columns=split.rows.columns))[np.arange(len(rows)), own]
+
+    falls = []
+    for seed in range(3, 7):
+        best = (-supporting(baselines.Chance(model, split.train)(split.rows, seed=seed))).argsort(axis=1)
+        steps = [np.zeros(len(rows))]
+        cells = rows.copy()
+        for at in range(rows.shape[1]):
+            np.put_along_axis(cells, best[:, [at]], means[best[:, [at]]], axis=1)
+            steps.append(output(rows) - output(cells))
+        falls.append(np.mean(steps, axis=0))
+    falls = np.array(falls)
+    found = pd.read_csv(tmp_path / "figures.csv").set_index("figure").loc["comp, mean"]
+    over_rows, over_seeds = falls.mean(axis=0), falls.mean(axis=1)
+    assert found["mean"] == pytest.approx(falls.mean())
+    assert found["margin"] == pytest.approx(2 * over_rows.std(ddof=1) / np.sqrt(len(rows)))
+    assert found["over_seeds"] == pytest.approx(2 * over_seeds.std(ddof=1) / np.sqrt(4))
+    assert found["over_seeds"] > 0
+
+
+def test_a_method_that_draws_nothing_is_the_same_with_every_seed(command, options, tmp_path):
+    assert command(*options[:-1], "occlusion", "--seeds", 3, "--out", tmp_path / "out")[0] == 0
+    figures = pd.read_csv(tmp_path / "out" / "figures.csv").set_index("figure")
+    assert figures.loc["comp, mean", "over_seeds"] == 0
+    assert figures.loc["two seeds, top 3", "mean"] == 1
 
 
 def test_methods_whose_extra_is_missing(command, options, monkeypatch):
@@ -126,7 +204,7 @@ def test_no_picture_without_matplotlib(command, options, tmp_path, monkeypatch):
     status, _, err = command(*options, "--out", tmp_path / "out")
     assert status == 0
     assert "no picture: this needs matplotlib" in err
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["figures.csv", "figures.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
 
 
 @pytest.mark.parametrize("method", compare.METHODS)

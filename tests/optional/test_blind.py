@@ -132,3 +132,21 @@ def test_judges_are_heard_or_left_out_with_a_reason(script, capsys, monkeypatch)
         "| remove negative ↑",
     ]
     assert reason == "absent is left out: ModuleNotFoundError: No module named 'absent'"
+
+
+def test_games_mark_losses_and_count_a_failure_as_unknown(script):
+    games = script("games")
+    found = {"xcid": {"a": 0.3, "b": 0.31, "c": 0.29}, "better": {"a": 0.1, "b": 0.1, "c": 0.1}}
+    found["fails once"] = {"a": 0.5, "b": float("nan"), "c": 0.4}
+    lines = games.shown(found, 1_000).splitlines()
+    assert lines[3] == "| better | 0.100 | +0.200 ± 0.012 **loss** | 0 of 3 |"
+    assert lines[4].startswith("| fails once | 0.450 (2 games) | -0.155 ± ")
+    assert games.by_game(found, 1_000).splitlines()[-1] == "| c | 0.290 | 0.100 (better) |"
+    assert np.isnan(games.error(lambda *_: 1 / 0, None, 100, 0))
+
+
+def test_all_coalitions_of_a_game_add_up(script):
+    pytest.importorskip("shapiq_benchmark", reason="needs the extra shapiq, and Python 3.12")
+    games = script("games")
+    (case,) = games.cases([("condind", "random_forest")], 1)
+    assert games.error(games.of_xcid, case, 3_000, 0) < 0.2

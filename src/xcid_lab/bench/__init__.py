@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import platform
 import re
@@ -17,14 +16,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-import xcid
 from xcid.errors import XcidWarning
 from xcid_lab.bench import contests, density, growth, processes, profile, sizes, trees, whole
 from xcid_lab.bench.peers import check_installed
 from xcid_lab.bench.record import Figure, Record
 from xcid_lab.bench.timing import EXTENTS, Extent
 from xcid_lab.markdown import Table
-from xcid_lab.output import versions
+from xcid_lab.output import describe_versions, now
 
 __all__ = ["EXTENTS", "STEPS", "Extent", "measure"]
 
@@ -84,12 +82,11 @@ def measure(extent: Extent, say: Callable[[str], None], steps: Mapping[str, Step
 
 def _about(extent: str) -> dict[str, str]:
     """Date, extent, machine, versions and, in a checkout, the commit."""
-    packages = [f"{package} {number}" for package, number in versions(MEASURED_WITH, "not installed").items()]
     return {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "date": now(),
         "extent": extent,
         "machine": f"{os.cpu_count()} cores, {_processor()}, {platform.system()} {platform.machine()}",
-        "versions": ", ".join([f"xcid {xcid.__version__}", f"Python {platform.python_version()}", *packages]),
+        "versions": describe_versions(MEASURED_WITH, "not installed"),
         "commit": _commit(),
     }
 

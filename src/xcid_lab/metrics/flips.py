@@ -67,7 +67,7 @@ def flip_shares(
     scores : (n, d)
         Signed scores are taken as they are: the highest comes first.
     reference : table
-        Reference rows.
+        Rows that show what is usual.
     k : int
         How many features are the best ones.
     wanted : int

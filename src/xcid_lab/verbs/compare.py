@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -18,12 +17,12 @@ from xcid.cli._terminal import (
     keep_streams_apart,
     show,
     streams,
+    whole_number,
 )
 
 if TYPE_CHECKING:
     from xcid.io.readers import Background
     from xcid.table import FeatureSpace
-    from xcid_lab.comparison import Comparison
 
 USUAL_METHODS = ("xcid", "cid", "shap", "lime", "dice", "occlusion", "chance")
 MORE_METHODS = (
@@ -33,6 +32,7 @@ MORE_METHODS = (
 METHODS = (*USUAL_METHODS, *MORE_METHODS)
 TEST_SHARE = 0.2
 ROWS = 50  # that are explained where none are asked for
+MOST_SEEDS = 100
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"by default {','.join(USUAL_METHODS)}; also {', '.join(MORE_METHODS)}; cid is the paper's method",
     )  # fmt: skip
     _wanted.add_cid(parser)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, comparison.png")
+    seeds = whole_number(1, MOST_SEEDS)
+    parser.add_argument(
+        "--seeds", type=seeds, default=1, metavar="N", help="repeat with N seeds, from --seed (default: 1)"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder for figures.csv, figures.json, figures.tex, comparison.png"
+    )
     parser.set_defaults(run=partial(_check_and_run, parser))
 
 
@@ -71,6 +77,7 @@ def run(options: argparse.Namespace) -> None:
     from xcid.io.writers import folder
     from xcid.method import CID
     from xcid_lab.comparison import MAKERS, compare, markdown
+    from xcid_lab.comparison_files import keep
 
     out = None if options.out is None else folder(options.out)
     line = Progress("runs", options.quiet)
@@ -79,10 +86,11 @@ def run(options: argparse.Namespace) -> None:
         line.note(note)
     makers = MAKERS if options.cid is None else MAKERS | {"cid": partial(CID, **asdict(options.cid))}
     chosen = {name: makers[name] for name in options.method}
-    comparison = compare(parts.model, parts.train, parts.rows, chosen, options.subject.seed, line, parts.weights)
+    seeds = [(options.subject.seed + more) % _subjects.MOST_SEED for more in range(options.seeds)]
+    comparison = compare(parts.model, parts.train, parts.rows, chosen, seeds, line, parts.weights)
     show_markdown(f"{parts.description}\n\n{markdown(comparison)}")
     if out is not None:
-        _keep(comparison, parts.description, out, line)
+        keep(comparison, parts.description, options.command, out, line.note)
 
 
 def show_markdown(text: str) -> None:
@@ -94,38 +102,6 @@ def show_markdown(text: str) -> None:
     from rich.markdown import Markdown
 
     drawn.print(Markdown(text), soft_wrap=False)
-
-
-def _keep(comparison: Comparison, subject: str, out: Path, line: Progress) -> None:
-    """Write the figures, and draw them where matplotlib is installed."""
-    import numpy as np
-
-    from xcid.errors import MissingDependency
-    from xcid.io.writers import replacing, write
-    from xcid_lab.comparison import draw
-
-    figures = comparison.figures.items()
-    lines = [(method, name, one.mean, one.margin) for method, found in figures for name, one in found.items()]
-    lines += [(a, f"top {comparison.k} in common with {b}", *one) for (a, b), one in comparison.agreement.items()]
-    names = ("method", "figure", "mean", "margin")
-    write(out / "figures.csv", [{name: np.array([line[at] for line in lines]) for at, name in enumerate(names)}])
-    report = {
-        "subject": subject,
-        "figures": [
-            {name: None if cell == float("inf") else cell for name, cell in zip(names, line, strict=True)}
-            for line in lines
-        ],  # strict JSON has no infinity
-        "left_out": comparison.left_out,
-    }
-    with replacing(out / "figures.json") as path:
-        path.write_text(json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False), encoding="utf-8")
-    try:
-        picture = draw(comparison)
-    except MissingDependency as error:
-        line.note(f"no picture: {error}")
-        return
-    with replacing(out / "comparison.png") as path:
-        picture.savefig(path, dpi=150, format="png")
 
 
 class HeldOut(NamedTuple):
