@@ -1,7 +1,7 @@
 """A page on this machine where rows are edited, and what decides them is seen at once.
 
 ``requests.py`` reads what a page sends, and checks it, ``session.py`` says what can be edited, keeps the explainers and
-gives plain numbers, sentences and Python code for it, and ``answers.py`` knows which of it a request wants. ``server.py``
+gives plain numbers, sentences and Python code for it, and ``answers.py`` picks what a request wants. ``server.py``
 puts Starlette and a guard in front, ``cell.py`` a notebook. What draws is in ``assets/`` and in those of the report.
 """
 
