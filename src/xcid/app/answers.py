@@ -21,7 +21,7 @@ def list_answers(session: Session) -> dict[str, Callable[[bytes], Any]]:
     return {"description": lambda body: session.describe(), **known}
 
 
-def describe_error(error: BaseException) -> dict[str, str]:
+def describe_error(error: Exception) -> dict[str, str]:
     """Say what is wrong: with what was asked, or here; of the last the log has all."""
     if isinstance(error, XcidError):
         return {"error": clean(error, MOST_LETTERS)}
@@ -45,6 +45,8 @@ def answer_message(session: Session, message: Any) -> dict[str, Any]:
         if not isinstance(body, str):
             raise InvalidParameter(f"'body' of the message must be text, not {body!r:.40}")
         record = known[name](body.encode(errors="replace"))
-    except (Exception, KeyboardInterrupt) as error:  # who interrupts the kernel ends a long answer
+    except KeyboardInterrupt:
+        record = {"error": "the kernel was interrupted before it had an answer"}
+    except Exception as error:
         record = describe_error(error)
     return {"id": number, "record": encode_json(record)}

@@ -331,6 +331,7 @@ globalThis.xcid.explore = async function (send) {
     event.preventDefault();
     const part = at(event.currentTarget.hash.slice(1));
     part.scrollIntoView();
+    xcid.root.host?.scrollIntoView({ block: "nearest" });
     part.focus({ preventScroll: true });
   }
 
