@@ -243,6 +243,11 @@ def test_a_busy_kernel(cells, table, approved):
         first.browser.execute_script("kernel.isBusy = false; kernel.late.forEach((give) => give())")
     assert first.text("#sentences") == due(table, edits={"glucose": table["glucose"].max()})
     assert not first.one("#problem").is_displayed()
+    first.browser.execute_script("kernel.isBusy = true; kernel.late.length = 0")
+    first.one("#copy").click()
+    first.until(lambda: first.one("#problem").is_displayed())
+    first.browser.execute_script("kernel.late.forEach((give) => give())")
+    first.until(lambda: not first.one("#problem").is_displayed())
 
 
 def test_a_kernel_that_is_gone(cells, approved):

@@ -1,7 +1,6 @@
 "use strict";
 /* Small tools. Text from data gets into the document as text only: by textContent, never as markup. */
 (function (xcid) {
-  xcid.root = xcid.root || document; // what a page is drawn in; in a notebook it is a part of its own, with names of its own
   const SVG = "http://www.w3.org/2000/svg"; // a name, not an address that is asked
 
   function filled(node, attributes, children) {

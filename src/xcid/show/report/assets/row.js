@@ -8,6 +8,7 @@
 (function (xcid) {
   const { element, svg, percent, whole, plain, fixed, probability, roundUp, legend, drawBars, drawEvidence } = xcid;
   const SHOWN = 15; // features before "show all"
+  xcid.root = xcid.root || document; // what a page is drawn in; in a notebook it is a part of its own, with names of its own
   const at = (id) => xcid.root.getElementById(id);
   const all = (className) => xcid.root.querySelectorAll(`.${className}`);
   const count = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
