@@ -1,7 +1,8 @@
 """Make the screenshots of the documents: ``python docs/make_screens.py`` (needs chromium, chromium-driver, selenium).
 
 The report in light, dark and on a narrow screen, and the explorer, each as ``docs/images/screens/*.png``; both once
-more with their counterfactuals. Then what a newcomer sees first: the README, and the first page of the site.
+more with their counterfactuals. Then what a newcomer sees first: the README, and the first page of the site. That of a
+notebook is taken by hand.
 """
 
 from __future__ import annotations

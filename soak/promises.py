@@ -24,6 +24,7 @@ REDACTION = "tests/hostile/test_redaction.py::test_no_value_is_in_a_redacted_rep
 SAVED = "tests/test_io.py::TestReading::"
 EXPLAINERS = "tests/test_saved_explainers.py::"
 APP = "tests/app/test_app.py::"
+CELL = "tests/app/test_cell.py::"
 
 PROMISES: dict[str, tuple[str, ...]] = {
     # Tables
@@ -227,6 +228,13 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "beyond 256 connections the oldest that is not at work ends": (APP + "TestConnections",),
     "the token is not among its arguments": (
         "tests/cli/test_app.py::test_a_browser_is_opened_only_where_asked_for_and_its_arguments_tell_nothing",
+    ),
+    "the kernel answers messages, each of them, whatever is in it": (
+        CELL + "test_a_message_without_a_number_gets_an_error_without_one",
+        CELL + "test_what_is_wrong_is_said_under_the_number_of_the_message",
+    ),
+    "treats every name and value as text there, too": (
+        "tests/browser/test_widget.py::test_text_is_shown_and_never_run",
     ),
     # Resources
     "bound what an `Explainer` holds": (

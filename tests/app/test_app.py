@@ -569,7 +569,7 @@ class TestServer:
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         parts = [part.partition('"')[0] for part in page.text.replace('href="#', "").split('href="')[1:]]
         parts += [part.partition('"')[0] for part in page.text.split('src="')[1:]]
-        assert len(parts) == 18
+        assert len(parts) == 19
         for part in parts:
             assert self.asked(gate, f"/{TOKEN}/{part}").status_code == 200, part
 

@@ -153,7 +153,7 @@ class Page:
 
     @property
     def edition(self):
-        return int(self.run("return document.documentElement.dataset.edition") or 0)
+        return int(self.run("return document.getElementById('results').dataset.edition") or 0)
 
     @contextlib.contextmanager
     def answered(self):
@@ -164,7 +164,8 @@ class Page:
 
     def sought(self):
         """Wait for the search that follows an answer."""
-        self.until(lambda: self.run("const d = document.documentElement.dataset; return d.sought === d.edition"))
+        of = "const d = document.getElementById('results').dataset;"
+        self.until(lambda: self.run(f"{of} return d.sought === d.edition"))
 
     def one(self, selector):
         return self.browser.find_element("css selector", selector)
@@ -876,7 +877,7 @@ def test_text_is_shown_and_never_run(visit, browser):
         page.pick("2")
         page.sought()
         assert page.run("return window.pwned") is None
-        assert page.run("return document.scripts.length") == 14
+        assert page.run("return document.scripts.length") == 15
         assert page.run("return document.querySelectorAll('img, iframe, base, object, embed, math').length") == 0
         assert page.run("return document.styleSheets.length") == 3
         assert page.run("return Object.keys(Object.prototype).length") == 0

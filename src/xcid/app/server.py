@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -25,7 +23,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from xcid.app.files import KINDS as KINDS_OF_FILES
+from xcid.app.answers import describe_error, list_answers
+from xcid.app.cell import SCRIPTS
 from xcid.app.session import MOST_LETTERS, Session
 from xcid.errors import InvalidParameter, XcidError
 from xcid.show.report.page import SHARED, STYLES, encode_json, fill_frame, read_asset
@@ -36,10 +35,7 @@ MOST_WAITING = 8  # requests, with the one at work and those that are still bein
 MOST_OPEN = 256  # connections: beyond that the oldest that waits for its client gives way
 LATEST = 10.0  # seconds that a client may take to send a request, or to read the answer
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-OURS = (
-    *("app.css", "icon.svg", "fields.js", "controls.js", "rows.js", "steps.js", "code.js", "save.js", "compare.js"),
-    *("whatif.js", "app.js"),
-)
+OURS = ("app.css", "icon.svg", *SCRIPTS, "page.js")
 HOST = "127.0.0.1"
 BACKLOG = 32  # connections that are taken at a time: a flood must not take all file descriptors at once
 PATIENCE = 1  # seconds that a request at work has when the server ends
@@ -104,17 +100,8 @@ def application(session: Session, token: str, hosts: Iterable[str]) -> TokenMidd
     routes = [_file_route(name, text, KINDS[name.rpartition(".")[2]]) for name, text in texts.items()]
     routes.append(_file_route("", fill_frame(read_asset("app.html", "xcid.app"), {}), "text/html"))
     queue = WorkQueue()
-    routes.append(_work_route("description", queue, lambda body: session.describe(), "GET"))
-    posted: dict[str, Callable[[bytes], Any]] = {
-        "answer": session.explain,
-        "search": session.search,
-        "code": session.code,
-        "rows": session.find,
-        "comparison": session.compare,
-        **{kind: partial(session.save, kind) for kind in KINDS_OF_FILES},
-    }
-    for name, work in posted.items():
-        routes.append(_work_route(name, queue, work, "POST"))
+    for name, work in list_answers(session).items():
+        routes.append(_work_route(name, queue, work, "GET" if name == "description" else "POST"))
     handlers: Any = dict.fromkeys((HTTPException, XcidError, ClientDisconnect, Exception), _complain)
     return TokenMiddleware(Starlette(routes=routes, exception_handlers=handlers), token, hosts)
 
@@ -269,10 +256,9 @@ def _to_json(record: Any, status: int = 200) -> Response:
 
 
 async def _complain(request: Request, error: Exception) -> Response:
-    """Say what is wrong: with the address, with what was asked, or here; of the last the terminal has all."""
+    """Say what is wrong: with the address, with what was asked, or here."""
     if isinstance(error, HTTPException):
         return _to_json({"error": clean(error.detail, MOST_LETTERS)}, error.status_code)
-    if isinstance(error, XcidError | ClientDisconnect):  # nobody reads what is said of the second
-        return _to_json({"error": clean(error, MOST_LETTERS)}, 400)
-    logging.getLogger("xcid.app").error("a request failed", exc_info=error)
-    return _to_json({"error": clean(f"{type(error).__name__}: {error}", MOST_LETTERS)}, 500)
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=400)  # nobody reads it
+    return _to_json(describe_error(error), 400 if isinstance(error, XcidError) else 500)

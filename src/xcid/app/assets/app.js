@@ -1,6 +1,13 @@
 "use strict";
-/* The page of the explorer: keeps what is picked and edited, asks the server about it, and draws the answers. */
-(async function (xcid) {
+/*
+ * xcid.explore(send): the explorer, which keeps what is picked and edited, asks about it, and draws the answers.
+ *
+ * send(name, body, complain)  gives a promise of a record: of an answer, or {error} in words; it fails, in words, where nobody is
+ *                             there any more. complain(words) says what is wrong in the meantime, and complain() that it no longer is.
+ * Gives a promise of the description of what there is, or of null.
+ */
+globalThis.xcid.explore = async function (send) {
+  const { xcid } = globalThis;
   const { element, SHOWN, at, note, facts, output, items, sorted, limitOf, showMore, showEffects, showLegend, showWhatWould, onWidth, drawControls, makeSteps, onStepKeys, copyText, showRules, showFound, readNumber, makeLine, drawRows, drawSave, makeComparison } = xcid;
   const SHOWN_CONTROLS = 40;
   const PAUSE = 40; // milliseconds that edits are gathered
@@ -10,7 +17,7 @@
   const NOTHING = { counterfactuals: [], notes: [] };
 
   const data = await ask("description");
-  if (!data) return;
+  if (!data) return null;
   const state = { row: data.rows[0], cells: [], pinned: new Set(), forbidden: [], question: {}, feature: 0, all: false, allControls: false };
   const seen = { edition: 0, sought: 0, isBusy: false, isGoing: false, isWanted: false, hasOpened: false, timer: 0, idle: 0, answer: null, limit: 0 };
   const steps = makeSteps();
@@ -18,19 +25,13 @@
   const known = new Map(data.rows.map((row) => [row.at, row])); // rows that the server has described
   let bars = null;
 
-  /* ---- the server ---- */
+  /* ---- requests ---- */
 
   /* A record, or null after its error was shown. */
   async function ask(name, body) {
-    try {
-      const request = body ? { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {};
-      const response = await fetch(name, request);
-      const record = await response.json();
-      if (response.ok) return record;
-      complain(record.error);
-    } catch {
-      complain("xcid app no longer answers: start it again, and open the address that it prints.");
-    }
+    const record = await send(name, body, complain).catch((problem) => ({ error: problem.message }));
+    if (!record.error) return record;
+    complain(record.error);
     return null;
   }
 
@@ -75,7 +76,7 @@
 
   function settle(answer, took) {
     at("busy").textContent = "";
-    document.documentElement.dataset.edition = String(seen.edition); // what is on the page answers this edit
+    at("results").dataset.edition = String(seen.edition); // what is on the page answers this edit
     if (!answer || !answer.outputs) return;
     pair.refresh();
     const isNext = took < FAST || seen.isWanted;
@@ -95,7 +96,7 @@
     seen.sought = edition;
     if (found && found.problem) complain(found.problem);
     showFound(data.features, state.cells, found && found.counterfactuals ? found : NOTHING, actions);
-    document.documentElement.dataset.sought = String(edition);
+    at("results").dataset.sought = String(edition);
   }
 
   /* ---- what is picked, edited and asked ---- */
@@ -144,7 +145,7 @@
     at("reset").disabled = state.cells.every((cell, key) => cell === own[key]);
     at("undo").disabled = !steps.canUndo;
     at("redo").disabled = !steps.canRedo;
-    if (document.activeElement.disabled) at("edit").focus({ preventScroll: true }); // a button that has nothing left to do
+    if (xcid.root.activeElement?.disabled) at("edit").focus({ preventScroll: true }); // a button that has nothing left to do
   }
 
   function listControls() {
@@ -303,7 +304,7 @@
     const found = sorted(items(seen.answer.row, page()), at("sort").value);
     const largest = Math.max(...found.map((item) => Math.abs(item.score || 0)));
     seen.limit = Math.max(seen.limit, limitOf(largest, seen.answer.scale)); // it does not shrink while one row is edited
-    const hadFocus = at("bars").contains(document.activeElement);
+    const hadFocus = at("bars").contains(xcid.root.activeElement);
     bars = xcid.showBars(found, page(), { limit: seen.limit, isAll: state.all, selected: state.feature, onSelect: look });
     if (hadFocus) at("bars").querySelector('[tabindex="0"]').focus();
   }
@@ -326,7 +327,6 @@
   /* ---- the beginning ---- */
 
   function fill() {
-    document.title = data.title;
     at("title").textContent = data.title;
     at("notes").replaceChildren(...data.notes.map(note));
     at("row-count").textContent = `(${data.n_rows.toLocaleString("en")} in all)`;
@@ -357,9 +357,19 @@
     at("sort").addEventListener("change", showBars);
     at("more").addEventListener("click", () => { state.all = !state.all; showBars(); });
     at("seek").addEventListener("click", seek);
+    for (const link of xcid.root.querySelectorAll('a[href^="#"]')) link.addEventListener("click", follow);
     onWidth(at("evidence"), () => {
       if (seen.answer && seen.answer.row) showEvidence();
     });
+  }
+
+  /* To a part of this page, whose address stays: in a notebook it is that of the notebook. */
+  function follow(event) {
+    event.preventDefault();
+    const part = at(event.currentTarget.hash.slice(1));
+    part.scrollIntoView();
+    xcid.root.host?.scrollIntoView({ block: "nearest" });
+    part.focus({ preventScroll: true });
   }
 
   fill();
@@ -367,4 +377,5 @@
   listControls();
   chooseQuestion();
   put({ ...snapshot(), cells: state.row.cells });
-})(globalThis.xcid);
+  return data;
+};

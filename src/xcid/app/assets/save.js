@@ -22,7 +22,7 @@
       menu.querySelector("summary").focus();
     });
     document.addEventListener("click", (event) => {
-      if (!menu.contains(event.target)) menu.open = false;
+      if (!event.composedPath().includes(menu)) menu.open = false; // the target itself is hidden by a shadow root
     });
   }
 

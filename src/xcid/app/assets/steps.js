@@ -42,7 +42,7 @@
   }
 
   function onStepKeys(undo, redo) {
-    document.addEventListener("keydown", (event) => {
+    xcid.root.addEventListener("keydown", (event) => {
       const isTyped = event.target.matches("textarea, input:not([type=range], [type=checkbox])");
       const key = event.key.toLowerCase();
       if (isTyped || event.altKey || !(event.ctrlKey || event.metaKey) || !["z", "y"].includes(key)) return;

@@ -63,7 +63,7 @@
   /* Draw anew; the button at the place of the one that had the focus gets it, or the title where there is none. */
   function keepFocus(node, draw) {
     const buttons = () => [...node.querySelectorAll("button")];
-    const focused = buttons().indexOf(document.activeElement);
+    const focused = buttons().indexOf(xcid.root.activeElement);
     draw();
     if (focused >= 0) (buttons()[focused] || at("changes-title")).focus();
   }

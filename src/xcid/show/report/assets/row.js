@@ -8,7 +8,9 @@
 (function (xcid) {
   const { element, svg, percent, whole, plain, fixed, probability, roundUp, legend, drawBars, drawEvidence } = xcid;
   const SHOWN = 15; // features before "show all"
-  const at = (id) => document.getElementById(id);
+  xcid.root = xcid.root || document; // what a page is drawn in; in a notebook it is a part of its own, with names of its own
+  const at = (id) => xcid.root.getElementById(id);
+  const all = (className) => xcid.root.querySelectorAll(`.${className}`);
   const count = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
   const times = (steps, unit) => (Number.isFinite(steps) ? steps * unit : null);
   const decimals = (unit) => Math.max(0, Math.round(-Math.log10(unit)));
@@ -119,10 +121,10 @@
     const marks = signed ? [["body supports", phrases.supports], ["body opposes", phrases.opposes]] : [["body plain", phrases.unsigned]];
     const faint = hasP ? [["body supports faint", `~ ${phrases.not_significant}`]] : [];
     at("bars-legend").replaceChildren(...legend(...marks, ...faint).children);
-    for (const node of document.getElementsByClassName("verb")) node.textContent = phrases.verb;
-    for (const node of document.getElementsByClassName("limits-over")) node.textContent = phrases.limits;
+    for (const node of all("verb")) node.textContent = phrases.verb;
+    for (const node of all("limits-over")) node.textContent = phrases.limits;
     for (const [className, isShown] of [["if-signed", signed], ["if-unsigned", !signed], ["if-p", hasP]]) {
-      for (const node of document.getElementsByClassName(className)) node.hidden = !isShown;
+      for (const node of all(className)) node.hidden = !isShown;
     }
   }
 
@@ -152,7 +154,7 @@
 
   /* The title of counterfactuals, wherever it stands. */
   function showWhatWould(title) {
-    for (const node of document.getElementsByClassName("what-would")) node.textContent = title;
+    for (const node of all("what-would")) node.textContent = title;
   }
 
   /* Draw anew when an element has another width. */
