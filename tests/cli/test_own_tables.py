@@ -233,7 +233,7 @@ class TestDecimalCommas:
         commas = save(frame, "commas.csv", sep=";", decimal=",")
         points = Background.to_train(save(frame, "points.csv"), Roles("y", id="who"))
         found = Background.to_train(commas, Roles("y", id="who"))
-        assert found.notes[0] == "commas.csv has decimal commas, read as such in the columns ['first', 'second']"
+        assert found.notes[0] == "commas.csv has decimal commas, read as such in the columns first, second"
         for one in (found.features, of_pieces(found), of_pieces(points, commas)):
             for name in ("first", "second"):
                 column = nw.from_native(one, eager_only=True)[name].cast(nw.Float64).fill_null(np.nan)
@@ -249,6 +249,75 @@ class TestDecimalCommas:
         (tmp_path / "t.csv").write_text("a;b\n1,5;2\n" + "2,5;3\n" * 20 + "none;3\n")
         with pytest.warns(xcid.XcidWarning, match=r"column 'a' of .* is read as text: 21 of its 22 cells are numbers"):
             readers.read(tmp_path / "t.csv")
+
+
+class TestThousands:
+    """A point before exactly three digits may part thousands: where other numbers have decimal commas, ask."""
+
+    @pytest.fixture
+    def write(self, tmp_path):
+        def write(amounts, name="t.csv", rates=("3,18", "4,17"), separator=";"):
+            rows = [[f"{at}.000", amount, rates[at % 2], "pq"[at % 2]] for at, amount in enumerate(amounts, start=1)]
+            lines = [separator.join(cells) for cells in [["who", "amount", "rate", "y"], *rows]]
+            (tmp_path / name).write_text("\n".join(lines) + "\n")
+            return tmp_path / name
+
+        return write
+
+    @pytest.mark.parametrize(
+        "amounts",
+        [["9.800", "500", ""], ["-21.200", "7.000"], ["1.234.567", "800.000"], ["7.250"] * 400, [".500", "9.800"]],
+    )
+    def test_they_are_refused_in_reference_data(self, write, amounts):
+        for read in (Background.read, Background.to_train):
+            with pytest.raises(
+                InvalidFile, match=r"column 'amount' of .* and other numbers have decimal commas: if that"
+            ):
+                read(write(amounts), Roles("y", id="who"))
+            read(write(amounts), Roles("y", drop=("amount", "who")))
+
+    @pytest.mark.parametrize("rates", [("3,18", "4,17"), ("3", "4")])
+    def test_and_in_rows(self, write, rates, approved):
+        reference = Background.read(write(["9800,0", "5500,0"]), Roles("y", id="who"))
+        rows = write(["21.200", "500"], "rows.csv", rates)
+        for read in (reference.opened, reference.like):
+            with pytest.raises(InvalidFile) as refused:
+                read(rows)
+        approved(str(refused.value).replace(str(rows), rows.name))
+        reference.opened(write(["21200", "500"], "rows.csv", rates))
+
+    def test_commas_beside_decimal_points(self, write, approved):
+        path = write(["21,200", "9,800"], rates=("3.18", "4.17"))
+        with pytest.raises(InvalidFile) as refused:
+            Background.read(path, Roles("y", id="who"))
+        approved(str(refused.value).replace(str(path), path.name))
+
+    @pytest.mark.parametrize(
+        ("amounts", "rates", "separator"),
+        [
+            (["1.234", "2.345"], ("3.18", "4.17"), ";"),  # points everywhere
+            (["1.234", "2.345"], ("3", "4"), ";"),
+            (["1.234", "2.345"], ("3.18", "4.17"), ","),
+            (["1.234", "0.125"], ("3,18", "4,17"), ";"),  # no thousands begin with 0
+            ([".234", "-.125"], ("3,18", "4,17"), ";"),
+            (["1.234", "2.5"], ("3,18", "4,17"), ";"),
+            (["1.234", "1234.567"], ("3,18", "4,17"), ";"),
+            (["1.234"] * 400 + ["2.5"], ("3,18", "4,17"), ";"),
+            (["1,234", "2,345"], ("3,18", "4,17"), ";"),
+            (["1,234", "2,345"], ("3", "4"), ";"),
+        ],
+    )
+    def test_decimals_are_read(self, write, amounts, rates, separator):
+        path = write(amounts, rates=rates, separator=separator)
+        found = Background.read(path, Roles("y", id="who"))
+        wanted = [float(amount.replace(",", ".")) for amount in amounts]
+        assert tables.columns(found.features, path)["amount"].tolist() == wanted
+        assert of_pieces(found, path)["amount"].tolist() == wanted
+
+    def test_codes_among_words_stay_text(self, write):
+        found = Background.read(write(["1.234", "none", "red", "blue"]), Roles("y", id="who"))
+        assert found.layout.columns["amount"].kind == "level"
+        found.opened(write(["1.234", "2.345"], "rows.csv"))
 
 
 class TestLeftOut:
@@ -281,7 +350,7 @@ class TestLeftOut:
         path = save(table.assign(empty=None))
         status, out, err = command("explain", path, *QUICK, "--rows", "0", "--json")
         assert status == 0, err
-        assert "columns without any value are left out: ['empty']\n" in err
+        assert "columns without any value are left out: empty\n" in err
         assert {feature for _, feature, _ in lines_of(out)} == {"first", "second", "level"}
         with pytest.raises(InvalidData, match=r"column 'empty' of .* is missing in all 90 rows: .* --drop empty"):
             Background.read(path, Roles("y"))
@@ -297,7 +366,7 @@ class TestLeftOut:
         path = save(table.assign(y=table["y"].astype(object).where(table.index != 1), day=day))
         status, _, err = command("explain", path, *QUICK, "--rows", "0", "--json")
         assert status == 0, err
-        assert "columns without any value are left out: ['day']\n" in err
+        assert "columns without any value are left out: day\n" in err
         assert "read as dates" not in err
 
     def test_a_run_does_not_take_the_model_of_other_columns(self, command, save, table, tmp_path):

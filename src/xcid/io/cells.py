@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ NUMBER = (int, float, np.number, np.bool_)
 MOST_WHOLE = 2**53  # from here on, floats leave whole numbers out
 MOSTLY = 0.8  # the share of numbers from which a column of text looks like a mistake
 WITH_A_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
+WITH_POINTS = re.compile(r"\s*[-+]?\d{1,3}(\.\d{3})*\s*")
 PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
 REASONS = {
     "number": "and the reference data have numbers there",
@@ -119,6 +120,31 @@ def _advise(cell: str) -> str:
     decimal, thousands = (",", ".") if cell.rfind(",") > cell.rfind(".") else (".", ",")
     how = f"sep=None, engine='python', decimal={decimal!r}, thousands={thousands!r}"
     return f", as pandas.read_csv(OLD, {how}).to_csv(NEW, index=False) does"
+
+
+def check_marks(source: Source, numbers: Iterable[str], others: Collection[str]) -> None:
+    """Refuse columns of numbers such as 21.200, which may be 21200, beside others with decimal commas."""
+    for name, cell in source.unclear.items():
+        mark, other = ",." if "," in cell else ".,"
+        marks, decimals = ("commas", "points")[:: 1 if mark == "," else -1]
+        if name in numbers and (others or mark == ","):
+            raise InvalidFile(
+                f"column {name!r} of {source.path} holds {cell!r:.{MOST_SHOWN}}, and other numbers have decimal "
+                f"{decimals}: if that is {cell.replace(mark, '')}, take the {marks} out of the column; if it is "
+                f"{cell.replace(mark, other)}, write {decimals} in it"
+            )
+
+
+def find_numbers(frame: Any) -> list[str]:
+    """Names of the columns of numbers, also of text where every cell is one with points between thousands."""
+    narwhal = nw.from_native(frame, eager_only=True)
+    return [name for name in narwhal.columns if _has_numbers(narwhal.get_column(name))]
+
+
+def _has_numbers(column: nw.Series[Any]) -> bool:
+    if not isinstance(column.dtype, nw.String):
+        return column.dtype.is_numeric()
+    return all(map(WITH_POINTS.fullmatch, column.drop_nulls().to_list()))
 
 
 def check_finite(source: Source, name: str, values: Any, positions: Sequence[int]) -> None:

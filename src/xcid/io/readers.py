@@ -167,6 +167,7 @@ class Background:
                 f"no feature is left in {path}: a column is needed beside the target {roles.target!r} that has values "
                 "and is not dropped"
             )
+        cells.check_marks(source, cells.find_numbers(table), source.commas)
         features = tables.without(table, roles.target)
         if len(positions) < 2:
             raise InvalidData(f"{path} has 1 row: reference data need at least 2 rows, preferably a few hundred")
@@ -184,6 +185,8 @@ class Background:
             return hold_frame(self.source.path, self.features, self.source.line)
         source = self.source if path is None else open_source(path)
         self.layout.check_names(source.path, source.names)
+        numbers = [name for name, rule in self.layout.columns.items() if rule.kind in ("number", "whole number")]
+        cells.check_marks(source, numbers, self.source.commas | source.commas)
         return source
 
     @property
@@ -197,6 +200,7 @@ class Background:
         frame = tables.without(
             read_all(source, self.layout.roles.drop), self.layout.roles.id, self.layout.roles.weights
         )
+        cells.check_marks(source, cells.find_numbers(frame), self.source.commas | source.commas)
         asked = tuple(name for name in self.writings if name in tables.names(frame))
         writings = _writings(source, frame, Roles(dates=asked), self.writings)
         return dates.convert_dates(frame, writings)
