@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import time
 
 import narwhals.stable.v2 as nw
@@ -249,6 +250,14 @@ class TestDecimalCommas:
         (tmp_path / "t.csv").write_text("a;b\n1,5;2\n" + "2,5;3\n" * 20 + "none;3\n")
         with pytest.warns(xcid.XcidWarning, match=r"column 'a' of .* is read as text: 21 of its 22 cells are numbers"):
             readers.read(tmp_path / "t.csv")
+
+    def test_the_advice_keeps_dates(self, tmp_path):
+        (tmp_path / "t.csv").write_text("day;amount\n22.03.2019;9.800,00\n27.11.2020;5.500,50\n")
+        with pytest.raises(InvalidFile) as refused:
+            readers.read(tmp_path / "t.csv")
+        (how,) = re.findall(r"as (pandas.*) does", str(refused.value))
+        eval(how, {"pandas": pd, "OLD": tmp_path / "t.csv", "NEW": tmp_path / "new.csv"})
+        assert (tmp_path / "new.csv").read_text() == "day,amount\n22.03.2019,9800.0\n27.11.2020,5500.5\n"
 
 
 class TestThousands:

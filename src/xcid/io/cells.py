@@ -103,22 +103,25 @@ def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
     elif all(map(WITH_A_COMMA.fullmatch, others)):
         raise InvalidFile(
             f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(row)}, column {name!r}, a number with a "
-            f"comma: write it with a decimal point, and without separators of thousands{_advise(cell)}"
+            f"comma: write it with a decimal point, and without separators of thousands{_advise(cell, source.dates)}"
         )
 
 
-def _advise(cell: str) -> str:
+def _advise(cell: str, days: Collection[str]) -> str:
     """How to rewrite a table whose numbers have separators of thousands, where a number shows which these are.
+
+    Without their type, pandas would take the points out of dates, too.
 
     Examples
     --------
-    >>> _advise("2,5"), _advise("22.000,00")[:68]
+    >>> _advise("2,5", []), _advise("22.000,00", ["day"])[:68]
     ('', ", as pandas.read_csv(OLD, sep=None, engine='python', decimal=',', th")
     """
     if "," not in cell or "." not in cell:
         return ""
     decimal, thousands = (",", ".") if cell.rfind(",") > cell.rfind(".") else (".", ",")
     how = f"sep=None, engine='python', decimal={decimal!r}, thousands={thousands!r}"
+    how += f", dtype=dict.fromkeys({list(days)!r}, str)" if days else ""
     return f", as pandas.read_csv(OLD, {how}).to_csv(NEW, index=False) does"
 
 
