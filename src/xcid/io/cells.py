@@ -5,10 +5,12 @@ A message shows the one cell that is wrong, cut to 60 letters, and nothing else 
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -202,6 +204,8 @@ def _fit_column(source: Source, name: str, cells: Any, positions: Sequence[int],
     if wrong.any():
         at = first(wrong)
         cell = cells[at].item() if isinstance(cells[at], np.generic) else cells[at]
+        if rule.kind == "level" and isinstance(cell, datetime.date):
+            cell, reason = str(cell), f"a date, and the reference data have text there: add --dates {quote(name)}"
         raise InvalidData(
             f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(positions[at])}, column {name!r}, {reason}"
         )
