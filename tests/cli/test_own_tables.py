@@ -181,8 +181,8 @@ class TestDates:
         few = people(table).iloc[:1]
         status, _, err = command("explain", *files, save(few.assign(day=cell), "few.csv"))
         assert status == 2
-        assert f"holds '{cell}' in row 0 (line 2), column 'day', and the reference data have dates there" in err
-        assert "write it as 2023-12-31, or as they do" in err
+        assert f"holds '{cell}' in row 0 (line 2), column 'day', which may be 2022-03-04 or 2022-04-03, and no" in err
+        assert "no cell of the column settles it: write it as 2023-12-31, or add --dates day to read the day fi" in err
         assert command("explain", *files, save(few.assign(day="03.04.2022"), "few.csv"))[0] == 0
 
     def test_the_other_order_is_said(self, command, save, table):
@@ -192,6 +192,23 @@ class TestDates:
         _, _, err = command("explain", *files, save(few.assign(day="03/24/2022"), "few.csv"))
         assert "dates of column 'day' are read as 12/31/2023 in few.csv, and as 31/12/2023 in the reference data" in err
         assert "in few.csv" not in command("explain", *files, save(few.assign(day="24/03/2022"), "few.csv"))[2]
+
+    @pytest.mark.parametrize("writing", ["iso", "dots"])
+    def test_the_day_is_first_where_rows_leave_it_open_and_it_was_asked_for(self, command, save, table, writing):
+        files = ("--reference", save(people(table, writing)), *QUICK, "--id", "who", "--rows", "0")
+        few = people(table).iloc[:1]
+        clear = command("explain", *files, "--data", save(few.assign(day="2022-04-03"), "few.csv"), "--json")
+        path = save(few.assign(day="03/04/2022"), "few.csv")
+        _, out, err = command("explain", *files, "--data", path, "--dates", "day", "--json")
+        assert lines_of(out) == lines_of(clear[1])
+        assert "dates of column 'day' are read with the day first: 31/12/2023; if the month is first, write" in err
+
+    def test_asking_does_not_turn_round_what_the_reference_data_tell(self, save, table):
+        reference = Background.to_train(save(people(table, "month first")), Roles("y", id="who", dates=("day",)))
+        few = people(table).iloc[:1]
+        assert of_pieces(reference, save(few.assign(day="02/03/2022"), "few.csv"))["day"][0].month == 2
+        with pytest.raises(InvalidData, match="may be 2022-02-03 or 2022-03-02, and no cell of the column settles it"):
+            of_pieces(reference, save(few.assign(day="02-03-2022"), "few.csv"))
 
     def test_a_column_of_two_writings_is_text(self, save, table):
         mixed = people(table).assign(day=["24.03.2022", "03/04/2022"] * 45)

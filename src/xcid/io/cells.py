@@ -206,6 +206,10 @@ def _fit_column(source: Source, name: str, cells: Any, positions: Sequence[int],
         cell = cells[at].item() if isinstance(cells[at], np.generic) else cells[at]
         if rule.kind == "level" and isinstance(cell, datetime.date):
             cell, reason = str(cell), f"a date, and the reference data have text there: add --dates {quote(name)}"
+        if rule.kind == "date" and len(source.dates.get(name, ())) > 1:
+            either = " or ".join(sorted({str(when.date()) for when in dates.readings(cell).values()}))
+            asked = "" if rule.day_first else f", or add --dates {quote(name)} to read the day first"
+            reason = f"which may be {either}, and no cell of the column settles it: write it as {dates.ISO}{asked}"
         raise InvalidData(
             f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(positions[at])}, column {name!r}, {reason}"
         )
@@ -236,8 +240,7 @@ def _dates(source: Source, name: str, cells: Any, rule: Rule) -> tuple[Fitted, b
     """Dates, also of text that is written as the file or else the reference data write dates; whether with a zone."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         return Fitted(cells, np.isnat(cells), np.zeros(len(cells), dtype=bool)), name in source.zoned
-    usual = rule.writing or (dates.ZONED if rule.zoned else dates.ISO)
-    writing = dates.choose_writing(source.dates.get(name, frozenset()), usual)
+    writing = rule.choose_writing(source.dates.get(name, frozenset()))
     found = [dates.readings(cell).get(writing) if isinstance(cell, str) else None for cell in cells]
     missing = np.array([is_missing(cell) for cell in cells])
     wrong = np.array([one is None for one in found]) & ~missing

@@ -41,6 +41,12 @@ class Roles(NamedTuple):
     id: str | None = None  # what names the rows
     drop: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()  # dates that nobody asked for
+
+    @property
+    def all_dates(self) -> tuple[str, ...]:
+        """Names of columns that are read as dates."""
+        return (*self.dates, *self.found)
 
     @property
     def left_out(self) -> tuple[str | None, ...]:
@@ -55,6 +61,13 @@ class Rule(NamedTuple):
     levels: tuple[Any, ...]
     zoned: bool = False  # whether its times have a time zone
     writing: Writing | None = None  # of its dates, where the reference data are text
+    day_first: bool = False  # where rows leave that open, since it was asked for
+
+    def choose_writing(self, found: frozenset[Writing]) -> Writing:
+        """The writing of dates that may have some: as their file tells, the reference data have them, or was asked."""
+        usual = self.writing or (dates.ZONED if self.zoned else dates.ISO)
+        is_open = len(found) > 1 and usual not in {*found, *dates.MONTH_FIRST.values()}
+        return dates.day_first(found) if is_open and self.day_first else dates.choose_writing(found, usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,9 @@ class Layout:
         for column, dtype in zip(space.columns, types.values(), strict=True):
             number: Kind = "whole number" if dtype.is_integer() else "number"
             kind: Kind = "level" if column.levels else "date" if column.unit else number
-            columns[column.name] = Rule(kind, column.levels, column.zoned, writings.get(column.name))
+            columns[column.name] = Rule(
+                kind, column.levels, column.zoned, writings.get(column.name), column.name in roles.dates
+            )
         return cls(columns, roles)
 
     @property
