@@ -463,6 +463,29 @@ class TestNamesOfRows:
         status, _, err = command("explain", path, *QUICK, "--id", "who", "--rows", "5,90")
         assert status == 2
         assert "positions go from 0 to 89; to find a number in the column of --id, type a condition such as" in err
+        assert "such as 'who == 90'\n" in err
+        path = save(people(table).drop(columns="who").assign(**{"no.": range(1, 91)}))
+        _, _, err = command("explain", path, *QUICK, "--id", "no.", "--rows", "90")
+        assert "such as '`no.` == 90'\n" in err
+        assert command("explain", path, *QUICK, "--id", "no.", "--rows", "`no.` == 90")[0] == 0
+
+    def test_numbers_that_begin_with_zeros_are_names(self, command, save, table):
+        path = save(people(table).assign(who=[f"{at:03}" for at in range(1, 91)]))
+        _, out, err = command("explain", path, *QUICK, "--id", "who", "--rows", "007,090", "--json")
+        assert {row for row, *_ in lines_of(out)} == {"007", "090"}, err
+        assert command("explain", path, *QUICK, "--id", "who", "--rows", "0:010")[0] == 0
+        status, _, err = command("explain", path, *QUICK, "--rows", "007")
+        assert (status, "name the column of these with --id" in err) == (2, True)
+
+    @pytest.mark.parametrize(("text", "said"), [
+        ("no == 7", "; put the whole name in `: `no.`"),
+        ("`no.` == '007'", "no. holds numbers and '007' is text: write 7, without quotes"),
+        ("`no.` == 'x'", "no. holds numbers and 'x' is text"),
+    ])  # fmt: skip
+    def test_names_that_need_backticks(self, text, said):
+        with pytest.raises(InvalidData) as refused:
+            rows_where(text, pd.DataFrame({"no.": [6, 7]}))
+        assert str(refused.value).endswith(said)
 
     def test_long_lists_of_names_are_read_at_once(self, command, save, table):
         begun = time.process_time()
