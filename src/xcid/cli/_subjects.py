@@ -254,10 +254,13 @@ def read_small(path: Path, readers: Mapping[str, Callable[[str], Any]], what: st
     """The content of a file by the reader of its extension."""
     from xcid._check import telling
     from xcid.errors import InvalidFile
+    from xcid.io.tables import absent
 
     if path.suffix.lower() not in readers:
         raise InvalidFile(f"{path} cannot be read: {what} are in a {' or '.join(readers)} file")
     with telling(InvalidFile, f"{path} cannot be read"):
+        if not path.exists():
+            raise InvalidFile(absent(path))
         if path.stat().st_size > MOST_BYTES:
             raise InvalidFile(f"{path} cannot be read: it has more than {MOST_BYTES:,} bytes")
         return readers[path.suffix.lower()](path.read_text(encoding="utf-8"))

@@ -33,8 +33,8 @@ WITH_A_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 WITH_POINTS = re.compile(r"\s*[-+]?\d{1,3}(\.\d{3})*\s*")
 PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
 REASONS = {
-    "number": "and the reference data have numbers there",
-    "whole number": "and the reference data have whole numbers there",
+    "number": "and the reference data have numbers there: write one, or leave the cell empty",
+    "whole number": "and the reference data have whole numbers there: write one, or leave the cell empty",
     "date": "and the reference data have dates there: write it as 2023-12-31, or as they do",
     "level": "and the levels of the reference data there are of another type",
 }
@@ -100,7 +100,8 @@ def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
     if n_others <= (1 - MOSTLY) * n_texts:
         warn(
             f"column {name!r} of {source.path} is read as text: {n_texts - n_others} of its {n_texts} cells "
-            f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; correct it if this is not a category"
+            f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; if this is not a category, "
+            "correct it, or leave the cell empty if its number is missing"
         )
     elif all(map(WITH_A_COMMA.fullmatch, others)):
         raise InvalidFile(
