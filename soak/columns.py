@@ -86,7 +86,7 @@ def dates(draw: random.Random, folder: Path) -> str:
     background = Background.to_train(first, Roles("y", dates=("c",) if draw.random() < 0.5 else ()))
     if background.layout.columns["c"].kind != "date":
         return "" if any("'c'" in note for note in background.notes) else f"{known}: text, and nothing is said"
-    said = (*background.notes, *of_dates(background.opened(second), background.writings))
+    said = (*background.notes, *of_dates(background.opened(second), background.layout))
     for path, due in ((None, days[0]), (second, days[1])):
         found = read(background, path).to_numpy().astype("datetime64[us]").tolist()
         if found != due and not any("dates of column 'c' are read" in note for note in said):

@@ -85,8 +85,10 @@ def test_notebooks_are_on_the_page(path):
 
 
 def test_there_is_one_kind_of_example():
+    """Notebooks; and a service, which is a program to copy."""
     assert len(notebooks.NOTEBOOKS) == PAGE.count("](../examples/") / 2 == 7
-    assert {file.suffix for file in (ROOT / "examples").iterdir()} == {".ipynb"}
+    others = {file.name for file in (ROOT / "examples").iterdir() if file.suffix != ".ipynb"}
+    assert others - {"__pycache__"} == {"service.py"}
     assert {file.stem for file in notebooks.PICTURES.iterdir()} == {file.stem for file in notebooks.NOTEBOOKS}
 
 

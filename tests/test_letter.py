@@ -161,3 +161,8 @@ def test_a_wrong_translation_is_refused(change, said, explainer, tmp_path):
 def test_what_a_letter_cannot_do_is_refused(settings, explainer, tmp_path):
     with pytest.raises(InvalidParameter):
         explainer(TABLE.iloc[:1]).letter(tmp_path / "letter.html", **settings)
+
+
+def test_a_language_that_is_none(approved):
+    with approved.raises(InvalidParameter):
+        read_words("fr")

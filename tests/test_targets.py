@@ -143,7 +143,7 @@ class TestOneLogit:
     def test_a_regressor_has_no_classes(self, names):
         model = RandomForestRegressor(3, random_state=0).fit(TABLE, BOTH["price"])
         for call in (model, model.predict):
-            with pytest.raises(xcid.XcidError, match="give one name"):
+            with pytest.raises(xcid.XcidError, match="one name, such as"):
                 xcid.Explainer(call, TABLE, class_names=names)
 
     def test_of_a_module(self):

@@ -15,6 +15,7 @@ from xcid import cli
 from xcid._check import warn
 from xcid.cli import explain, main
 from xcid.errors import InvalidData, XcidWarning
+from xcid.io import writers
 
 VERBS = [
     *(
@@ -75,6 +76,14 @@ def test_help_of_a_verb(command, verb):
     status, out, _ = command(verb, "--help")
     assert status == 0
     assert f"usage: xcid {verb}" in out
+    about = out.split("\n\n")[1]
+    assert about.endswith(".")
+    assert about[0].isupper() or about.startswith("xcid")
+
+
+@pytest.mark.parametrize("verb", ["explain", "whatif", "compare-runs"])
+def test_help_names_every_format(command, verb):
+    assert all(suffix in command(verb, "--help")[1] for suffix in writers.FORMATS)
 
 
 def test_version(command):
@@ -133,7 +142,9 @@ def test_the_lab_is_found_by_name_where_it_is_typed(command, monkeypatch, verb):
 
 def test_an_option_that_is_not_known(command):
     _, _, err = command("explain", "a.csv", "--traget", "y")
-    assert err == "xcid: unrecognized arguments: --traget y\nxcid explain --help lists the options\n"
+    due = "unrecognized arguments: --traget y (did you mean '--target'?)"
+    assert err == f"xcid: {due}\nxcid explain --help lists the options\n"
+    assert "unrecognized arguments: --qqq\n" in command("explain", "a.csv", "--qqq")[2]
 
 
 EXPLAIN = ("explain", "--background", "a.csv", "--model", "m.skops")

@@ -403,7 +403,7 @@ class TestReasons:
             (("--reasons", "2", "--out", "a.npz"), "another extension"),
             (("--reasons", "0"), "a whole number of at least 1"),
             (("--reasons", "2", "--against", "7"), "the model has no class '7'"),
-            (("--reasons", "2", "--texts", "none.json"), "none.json cannot be read"),
+            (("--reasons", "2", "--texts", "none.json"), "none.json cannot be found in"),
             (("--reasons", "2", "--texts", "t.csv"), ".json or .toml"),
         ],
     )

@@ -16,13 +16,14 @@ ROW = 7
 SUFFIXES = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".feather"]
 LINES = {".csv": f" (line {ROW + 2})", ".tsv": f" (line {ROW + 2})", ".jsonl": f" (line {ROW + 1})"}
 REPAIR = "fill or drop these rows"
+WRITE = "there: write one, or leave the cell empty"
 BAD = {
     "text in a number column": (
-        "size", "many", "{path} holds 'many' in {place}, column 'size', and the reference data have numbers there",
+        "size", "many", "{path} holds 'many' in {place}, column 'size', and the reference data have numbers {write}",
     ),
     "infinite number": ("weight", math.inf, f"{{path}} has an infinite value in {{place}}, column 'weight': {REPAIR}"),
     "fraction in an integer column": (
-        "count", 2.5, "{path} holds 2.5 in {place}, column 'count', and the reference data have whole numbers there",
+        "count", 2.5, "{path} holds 2.5 in {place}, column 'count', and the reference data have whole numbers {write}",
     ),
 }  # fmt: skip
 
@@ -97,7 +98,7 @@ def said(request, command, model, tmp_path, monkeypatch):
 def test_in_rows_to_explain(said, tmp_path, kind, suffix):
     table, message = spoilt(kind)
     train, path = save(good(), tmp_path / f"train{suffix}"), save(table, tmp_path / f"rows{suffix}")
-    due = message.format(path=path, place=f"row {ROW}{LINES.get(suffix, '')}")
+    due = message.format(path=path, write=WRITE, place=f"row {ROW}{LINES.get(suffix, '')}")
     assert said("--background", train, "--data", path) == f"xcid: {due}\n"
 
 
@@ -105,7 +106,7 @@ def test_in_rows_to_explain(said, tmp_path, kind, suffix):
 def test_in_the_background(said, tmp_path, suffix):
     table, message = spoilt("infinite number")
     path = save(table, tmp_path / f"train{suffix}")
-    due = message.format(path=path, place=f"row {ROW}{LINES.get(suffix, '')}")
+    due = message.format(path=path, write=WRITE, place=f"row {ROW}{LINES.get(suffix, '')}")
     assert said("--background", path) == f"xcid: {due}\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import time
 
 import narwhals.stable.v2 as nw
@@ -180,8 +181,8 @@ class TestDates:
         few = people(table).iloc[:1]
         status, _, err = command("explain", *files, save(few.assign(day=cell), "few.csv"))
         assert status == 2
-        assert f"holds '{cell}' in row 0 (line 2), column 'day', and the reference data have dates there" in err
-        assert "write it as 2023-12-31, or as they do" in err
+        assert f"holds '{cell}' in row 0 (line 2), column 'day', which may be 2022-03-04 or 2022-04-03, and no" in err
+        assert "no cell of the column settles it: write it as 2023-12-31, or add --dates day to read the day fi" in err
         assert command("explain", *files, save(few.assign(day="03.04.2022"), "few.csv"))[0] == 0
 
     def test_the_other_order_is_said(self, command, save, table):
@@ -191,6 +192,23 @@ class TestDates:
         _, _, err = command("explain", *files, save(few.assign(day="03/24/2022"), "few.csv"))
         assert "dates of column 'day' are read as 12/31/2023 in few.csv, and as 31/12/2023 in the reference data" in err
         assert "in few.csv" not in command("explain", *files, save(few.assign(day="24/03/2022"), "few.csv"))[2]
+
+    @pytest.mark.parametrize("writing", ["iso", "dots"])
+    def test_the_day_is_first_where_rows_leave_it_open_and_it_was_asked_for(self, command, save, table, writing):
+        files = ("--reference", save(people(table, writing)), *QUICK, "--id", "who", "--rows", "0")
+        few = people(table).iloc[:1]
+        clear = command("explain", *files, "--data", save(few.assign(day="2022-04-03"), "few.csv"), "--json")
+        path = save(few.assign(day="03/04/2022"), "few.csv")
+        _, out, err = command("explain", *files, "--data", path, "--dates", "day", "--json")
+        assert lines_of(out) == lines_of(clear[1])
+        assert "dates of column 'day' are read with the day first: 31/12/2023; if the month is first, write" in err
+
+    def test_asking_does_not_turn_round_what_the_reference_data_tell(self, save, table):
+        reference = Background.to_train(save(people(table, "month first")), Roles("y", id="who", dates=("day",)))
+        few = people(table).iloc[:1]
+        assert of_pieces(reference, save(few.assign(day="02/03/2022"), "few.csv"))["day"][0].month == 2
+        with pytest.raises(InvalidData, match="may be 2022-02-03 or 2022-03-02, and no cell of the column settles it"):
+            of_pieces(reference, save(few.assign(day="02-03-2022"), "few.csv"))
 
     def test_a_column_of_two_writings_is_text(self, save, table):
         mixed = people(table).assign(day=["24.03.2022", "03/04/2022"] * 45)
@@ -249,6 +267,83 @@ class TestDecimalCommas:
         (tmp_path / "t.csv").write_text("a;b\n1,5;2\n" + "2,5;3\n" * 20 + "none;3\n")
         with pytest.warns(xcid.XcidWarning, match=r"column 'a' of .* is read as text: 21 of its 22 cells are numbers"):
             readers.read(tmp_path / "t.csv")
+
+    def test_the_advice_keeps_dates(self, tmp_path):
+        (tmp_path / "t.csv").write_text("day;amount\n22.03.2019;9.800,00\n27.11.2020;5.500,50\n")
+        with pytest.raises(InvalidFile) as refused:
+            readers.read(tmp_path / "t.csv")
+        (how,) = re.findall(r"as (pandas.*) does", str(refused.value))
+        eval(how, {"pandas": pd, "OLD": tmp_path / "t.csv", "NEW": tmp_path / "new.csv"})
+        assert (tmp_path / "new.csv").read_text() == "day,amount\n22.03.2019,9800.0\n27.11.2020,5500.5\n"
+
+
+class TestThousands:
+    """A point before exactly three digits may part thousands: where other numbers have decimal commas, ask."""
+
+    @pytest.fixture
+    def write(self, tmp_path):
+        def write(amounts, name="t.csv", rates=("3,18", "4,17"), separator=";"):
+            rows = [[f"{at}.000", amount, rates[at % 2], "pq"[at % 2]] for at, amount in enumerate(amounts, start=1)]
+            lines = [separator.join(cells) for cells in [["who", "amount", "rate", "y"], *rows]]
+            (tmp_path / name).write_text("\n".join(lines) + "\n")
+            return tmp_path / name
+
+        return write
+
+    @pytest.mark.parametrize(
+        "amounts",
+        [["9.800", "500", ""], ["-21.200", "7.000"], ["1.234.567", "800.000"], ["7.250"] * 400, [".500", "9.800"]],
+    )
+    def test_they_are_refused_in_reference_data(self, write, amounts):
+        for read in (Background.read, Background.to_train):
+            with pytest.raises(
+                InvalidFile, match=r"column 'amount' of .* and other numbers have decimal commas: if that"
+            ):
+                read(write(amounts), Roles("y", id="who"))
+            read(write(amounts), Roles("y", drop=("amount", "who")))
+
+    @pytest.mark.parametrize("rates", [("3,18", "4,17"), ("3", "4")])
+    def test_and_in_rows(self, write, rates, approved):
+        reference = Background.read(write(["9800,0", "5500,0"]), Roles("y", id="who"))
+        rows = write(["21.200", "500"], "rows.csv", rates)
+        for read in (reference.opened, reference.like):
+            with pytest.raises(InvalidFile) as refused:
+                read(rows)
+        approved(str(refused.value).replace(str(rows), rows.name))
+        reference.opened(write(["21200", "500"], "rows.csv", rates))
+
+    def test_commas_beside_decimal_points(self, write, approved):
+        path = write(["21,200", "9,800"], rates=("3.18", "4.17"))
+        with pytest.raises(InvalidFile) as refused:
+            Background.read(path, Roles("y", id="who"))
+        approved(str(refused.value).replace(str(path), path.name))
+
+    @pytest.mark.parametrize(
+        ("amounts", "rates", "separator"),
+        [
+            (["1.234", "2.345"], ("3.18", "4.17"), ";"),  # points everywhere
+            (["1.234", "2.345"], ("3", "4"), ";"),
+            (["1.234", "2.345"], ("3.18", "4.17"), ","),
+            (["1.234", "0.125"], ("3,18", "4,17"), ";"),  # no thousands begin with 0
+            ([".234", "-.125"], ("3,18", "4,17"), ";"),
+            (["1.234", "2.5"], ("3,18", "4,17"), ";"),
+            (["1.234", "1234.567"], ("3,18", "4,17"), ";"),
+            (["1.234"] * 400 + ["2.5"], ("3,18", "4,17"), ";"),
+            (["1,234", "2,345"], ("3,18", "4,17"), ";"),
+            (["1,234", "2,345"], ("3", "4"), ";"),
+        ],
+    )
+    def test_decimals_are_read(self, write, amounts, rates, separator):
+        path = write(amounts, rates=rates, separator=separator)
+        found = Background.read(path, Roles("y", id="who"))
+        wanted = [float(amount.replace(",", ".")) for amount in amounts]
+        assert tables.columns(found.features, path)["amount"].tolist() == wanted
+        assert of_pieces(found, path)["amount"].tolist() == wanted
+
+    def test_codes_among_words_stay_text(self, write):
+        found = Background.read(write(["1.234", "none", "red", "blue"]), Roles("y", id="who"))
+        assert found.layout.columns["amount"].kind == "level"
+        found.opened(write(["1.234", "2.345"], "rows.csv"))
 
 
 class TestLeftOut:
@@ -368,6 +463,29 @@ class TestNamesOfRows:
         status, _, err = command("explain", path, *QUICK, "--id", "who", "--rows", "5,90")
         assert status == 2
         assert "positions go from 0 to 89; to find a number in the column of --id, type a condition such as" in err
+        assert "such as 'who == 90'\n" in err
+        path = save(people(table).drop(columns="who").assign(**{"no.": range(1, 91)}))
+        _, _, err = command("explain", path, *QUICK, "--id", "no.", "--rows", "90")
+        assert "such as '`no.` == 90'\n" in err
+        assert command("explain", path, *QUICK, "--id", "no.", "--rows", "`no.` == 90")[0] == 0
+
+    def test_numbers_that_begin_with_zeros_are_names(self, command, save, table):
+        path = save(people(table).assign(who=[f"{at:03}" for at in range(1, 91)]))
+        _, out, err = command("explain", path, *QUICK, "--id", "who", "--rows", "007,090", "--json")
+        assert {row for row, *_ in lines_of(out)} == {"007", "090"}, err
+        assert command("explain", path, *QUICK, "--id", "who", "--rows", "0:010")[0] == 0
+        status, _, err = command("explain", path, *QUICK, "--rows", "007")
+        assert (status, "name the column of these with --id" in err) == (2, True)
+
+    @pytest.mark.parametrize(("text", "said"), [
+        ("no == 7", "; put the whole name in `: `no.`"),
+        ("`no.` == '007'", "no. holds numbers and '007' is text: write 7, without quotes"),
+        ("`no.` == 'x'", "no. holds numbers and 'x' is text"),
+    ])  # fmt: skip
+    def test_names_that_need_backticks(self, text, said):
+        with pytest.raises(InvalidData) as refused:
+            rows_where(text, pd.DataFrame({"no.": [6, 7]}))
+        assert str(refused.value).endswith(said)
 
     def test_long_lists_of_names_are_read_at_once(self, command, save, table):
         begun = time.process_time()

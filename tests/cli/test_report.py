@@ -286,7 +286,7 @@ class TestRules:
         [
             (("--frozen", "agee"), "frozen names ['agee'] (did you mean 'age'?), which the table does not have"),
             (("--wanted", "2"), "--wanted: the model has no class '2'"),
-            (("--rules", "absent.toml"), "absent.toml cannot be read"),
+            (("--rules", "absent.toml"), "absent.toml cannot be found in"),
         ],
         ids=["frozen", "wanted", "rules"],
     )

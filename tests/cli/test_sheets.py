@@ -9,8 +9,11 @@ from pathlib import Path
 import narwhals.stable.v2 as nw
 import pytest
 
-from xcid.errors import InvalidFile, XcidError
+from xcid.errors import InvalidData, InvalidFile, XcidError
 from xcid.io import readers
+from xcid.io.readers import Background
+from xcid.io.rows import Rows
+from xcid.io.sources import Roles
 
 pytest.importorskip("python_calamine")
 
@@ -126,6 +129,38 @@ def test_the_command_explains_rows_of_a_workbook(command, tmp_path):
     status, printed, _ = command("explain", path, "--target", "y", "--train", "logistic", "--rows", "0:2")
     assert status == 0
     assert "row 0: predicted" in printed
+
+
+def dated(day):
+    """Rows with a date in each, as it is or as it is written in text."""
+    days = [datetime.date(2019, 3, 1) + datetime.timedelta(days=9 * at) for at in range(60)]
+    return [["a", "day", "y"], *([at % 7, day(one), "yes" if at % 3 else "no"] for at, one in enumerate(days))]
+
+
+def test_dates_in_text_are_dates_as_in_other_text_files(command, tmp_path):
+    options = ("--target", "y", "--train", "logistic", "--rows", "0:2", "--json")
+    text = workbook(tmp_path / "text.xlsx", only=sheet(dated("{:%d.%m.%Y}".format)))
+    real = workbook(tmp_path / "real.xlsx", only=sheet(dated(lambda one: one)))
+    _, of_text, said = command("explain", text, *options)
+    assert "columns with dates are read as dates: day\n" in said
+    assert of_text == command("explain", real, *options)[1]
+    for files in (("--reference", text, "--data", real), ("--reference", real, "--data", text)):
+        assert command("explain", *files, *options)[1] == of_text
+
+
+def test_a_column_without_cells_holds_no_dates(tmp_path):
+    rows = [["a", "empty"], [1, None], [2, "NA"]]
+    assert not readers.open_source(workbook(tmp_path / "a.xlsx", only=sheet(rows))).dates
+
+
+def test_dates_beside_text_that_a_model_file_gets(tmp_path, approved):
+    text = workbook(tmp_path / "text.xlsx", only=sheet(dated("{:%d.%m.%Y}".format)))
+    real = workbook(tmp_path / "real.xlsx", only=sheet(dated(lambda one: one)))
+    reference = Background.read(text, Roles("y"))
+    approved(reference.notes[0])
+    with pytest.raises(InvalidData) as refused:
+        list(Rows(reference.opened(real), reference.layout, range(2)).chunks(2))
+    approved(str(refused.value).replace(str(real), real.name))
 
 
 def test_numbers_beyond_whole_ones_are_read(tmp_path):

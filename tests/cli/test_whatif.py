@@ -271,7 +271,7 @@ class TestRules:
         ("y", ("--rule", "age <"), "age <"),
         ("y", ("--rule", "agee < 3"), "agee"),
         ("y", ("--rules", "rules.json"), "rules are in a .toml file"),
-        ("y", ("--rules", "nowhere.toml"), "nowhere.toml cannot be read"),
+        ("y", ("--rules", "nowhere.toml"), "nowhere.toml cannot be found in"),
         ("y", ("--out", "ways.txt"), "the extensions are .csv"),
         ("y", ("-k", "0"), "a whole number of at least 1"),
         ("y", ("--actions", "0"), "a whole number of at least 1"),

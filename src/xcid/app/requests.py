@@ -218,7 +218,8 @@ def _decode_row(space: FeatureSpace, row: Array) -> Any:
     changed = np.flatnonzero(~np.isclose(back[0], row[0], rtol=1e-6, atol=0, equal_nan=True))
     if changed.size:
         at = int(changed[0])
-        raise InvalidData(f"{space.names[at]!r} cannot be {row[0, at]:g}: its column holds whole or smaller numbers")
+        kind = "smaller" if row[0, at].is_integer() else "whole"
+        raise InvalidData(f"{space.names[at]!r} cannot be {row[0, at]:g}: its column holds {kind} numbers")
     return table
 
 

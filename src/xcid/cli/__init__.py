@@ -68,9 +68,15 @@ class Parser(argparse.ArgumentParser):
     """Says in one line what was typed in a wrong way, and in another where the options are listed."""
 
     verb = ""  # the only one that is known, where one was typed
+    one: argparse.ArgumentParser | None = None  # that of this verb
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and end."""
+        _, is_option, option = message.partition("unrecognized arguments: --")
+        if is_option and self.one is not None:
+            from xcid._check import meant
+
+            message += meant(f"--{re.split('[ =]', option)[0]}", re.findall(r"--[a-z-]+", self.one.format_usage()))
         _say(message)
         typed = f"{self.prog} {self.verb}".rstrip()
         what = "all commands" if typed == "xcid" else "the options"
@@ -137,8 +143,10 @@ def parser(typed: Collection[str] = tuple(VERBS)) -> argparse.ArgumentParser:
         if verb in typed:
             made.verb = verb
             module = _import_verb(verb)
-            one.description = module.__doc__.partition(": ")[2]
+            about = module.__doc__.partition(": ")[2]
+            one.description = about if about.startswith("xcid") else about[:1].upper() + about[1:]
             module.add(one)
+            made.one = one
     return made
 
 

@@ -140,7 +140,7 @@ def _describe_settings(options: argparse.Namespace, reference: Background, job: 
         settings |= {"reasons": wanted.k, "against": wanted.against}
         settings |= {} if wanted.just_above is None else {"just_above": wanted.just_above}
     roles = reference.layout.roles
-    more = {"id": subject.id, "drop": roles.drop, "dates": roles.dates, "class_names": subject.class_names}
+    more = {"id": subject.id, "drop": roles.drop, "dates": roles.all_dates, "class_names": subject.class_names}
     return settings | {name: list(one) if isinstance(one, tuple) else one for name, one in more.items() if one}
 
 
@@ -159,7 +159,7 @@ def _train_once(
     from xcid.io.writers import replacing
 
     roles = reference.layout.roles
-    chosen = (roles.drop, roles.dates)
+    chosen = (roles.drop, roles.all_dates)
     known = (sha256, subject.target, subject.train, subject.seed, *(chosen if any(chosen) else ()))
     path = folder.path / f"model-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}.skops"
     if not path.exists():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_SEED = 2**32 - 1  # what scikit-learn takes
 HELP = "which rows: 0:10, 3,5,9, -3: or a condition on columns such as 'age > 60'; with --id also names of rows"
-_PART = r"-?\d+|-?\d*:-?\d*(:-?\d*)?"
+_PART = r"-?(0|[1-9]\d*)|-?\d*:-?\d*(:-?\d*)?"  # a number that begins with zeros is a name
 _PLACES = re.compile(rf"({_PART})(,({_PART}))*")
 _NAME = r"[^\s,<>=!'\"()\[\]`]+"
 _NAMES = re.compile(rf"{_NAME}(,\s*{_NAME})*")
@@ -183,15 +183,16 @@ def find_positions(subject: SubjectOptions, background: Background, n_rows: int)
 
     path = subject.data or subject.reference
     names = None if subject.id is None else lambda: names_of(open_source(path), background.layout)
-    return select_rows(
-        subject.rows or ":", n_rows, lambda: read_with_dates(open_source(path), background.writings), names
-    )
+    frame = lambda: read_with_dates(open_source(path), background.writings)  # noqa: E731
+    return select_rows(subject.rows or ":", n_rows, frame, names, subject.id or "")
 
 
 def select_rows(
-    text: str, size: int, frame: Callable[[], Any], names: Callable[[], Sequence[str]] | None = None
+    text: str, size: int, frame: Callable[[], Any], names: Callable[[], Sequence[str]] | None = None, called: str = ""
 ) -> Sequence[int]:
     """Positions of the selected rows of a table, which must have some; only a condition needs its cells.
+
+    ``called`` is the column that names rows.
 
     Examples
     --------
@@ -213,8 +214,9 @@ def select_rows(
     empty = next((part for part, positions in zip(text.split(","), parts, strict=True) if not positions), None)
     if empty is not None:
         known = f"the {size:,} rows, whose positions go from 0 to {size - 1}"
-        advice = "; to find a number in the column of --id, type a condition such as 'customer == 120'"
-        named = "" if names is None else advice
+        column = called if called.isidentifier() else f"`{called}`"
+        advice = f"; to find a number in the column of --id, type a condition such as '{column} == {empty}'"
+        named = "" if names is None or not empty.isdigit() else advice
         raise InvalidParameter(f"--rows {empty} selects none of {known}{named}")
     return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(row for part in parts for row in part))
 
@@ -252,10 +254,13 @@ def read_small(path: Path, readers: Mapping[str, Callable[[str], Any]], what: st
     """The content of a file by the reader of its extension."""
     from xcid._check import telling
     from xcid.errors import InvalidFile
+    from xcid.io.tables import absent
 
     if path.suffix.lower() not in readers:
         raise InvalidFile(f"{path} cannot be read: {what} are in a {' or '.join(readers)} file")
     with telling(InvalidFile, f"{path} cannot be read"):
+        if not path.exists():
+            raise InvalidFile(absent(path))
         if path.stat().st_size > MOST_BYTES:
             raise InvalidFile(f"{path} cannot be read: it has more than {MOST_BYTES:,} bytes")
         return readers[path.suffix.lower()](path.read_text(encoding="utf-8"))

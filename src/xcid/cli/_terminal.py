@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MODELS = ("auto", "logistic", "forest", "boosting", "network")
 USUAL_MODEL = "auto"  # what is trained where no model is given: a forest, or boosting on a long table
+TABLES_OUT = ".csv, .xlsx (Excel), .parquet, .feather, .arrow, .json, .jsonl"
 ROWS_OF_A_SAMPLE = 100  # explained where none are typed, and nothing keeps the others
 ROWS_OF_A_CHUNK = 256  # of a large run: as many as an explainer takes at once
 SUPPORTS, OPPOSES, UNSIGNED = "#009E73", "#D55E00", "#56B4E9"  # as in pictures and reports

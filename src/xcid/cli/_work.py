@@ -71,7 +71,7 @@ def reading_notes(subject: SubjectOptions, reference: Background, data: Source |
     yield from reference.notes
     if subject.data is not None and data is not None:
         yield from note_writing(data)
-        yield from of_dates(data, reference.writings)
+        yield from of_dates(data, reference.layout)
 
 
 def output_names(subject: SubjectOptions, reference: Background) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from xcid.cli._terminal import show
+from xcid.cli._terminal import TABLES_OUT, show
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -20,9 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--towards", metavar="NAME", help="the class that signs are about; needed where there are more than two"
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="one line per feature: .csv, .parquet, .feather, .json"
-    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help=f"one line per feature: {TABLES_OUT}")
     parser.add_argument("--report", type=Path, metavar="FILE", help="sentences, a picture and a table as one HTML file")
     parser.set_defaults(run=run)
 

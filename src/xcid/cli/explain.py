@@ -32,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     _wanted.add_method(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="one line per row and feature: .csv, .parquet, .feather, .json, .jsonl; .xcid for compare-runs, xcid.load",
+        help=f"one line per row and feature: {_terminal.TABLES_OUT}; .xcid for compare-runs, xcid.load",
     )  # fmt: skip
     parser.add_argument(
         "--only", choices=("contributions",),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcid._require import make_printable
 from xcid.cli import _refits, _subjects, _terminal, _wanted, _work
-from xcid.cli._terminal import ROWS_OF_A_CHUNK, Progress, print_json, show, show_more, whole_number
+from xcid.cli._terminal import ROWS_OF_A_CHUNK, TABLES_OUT, Progress, print_json, show, show_more, whole_number
 
 if TYPE_CHECKING:
     from xcid.io.rows import Rows
@@ -34,9 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     _refits.add_refits(parser)
     kept = parser.add_mutually_exclusive_group()
-    kept.add_argument(
-        "--out", type=Path, metavar="FILE", help="one line for each way: .csv, .parquet, .feather, .json, .jsonl"
-    )
+    kept.add_argument("--out", type=Path, metavar="FILE", help=f"one line for each way: {TABLES_OUT}")
     kept.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of text")
     parser.set_defaults(run=partial(_check_and_run, parser))
 

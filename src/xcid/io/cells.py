@@ -5,10 +5,12 @@ A message shows the one cell that is wrong, cut to 60 letters, and nothing else 
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -28,10 +30,11 @@ NUMBER = (int, float, np.number, np.bool_)
 MOST_WHOLE = 2**53  # from here on, floats leave whole numbers out
 MOSTLY = 0.8  # the share of numbers from which a column of text looks like a mistake
 WITH_A_COMMA = re.compile(r"\s*[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
+WITH_POINTS = re.compile(r"\s*[-+]?\d{1,3}(\.\d{3})*\s*")
 PLAIN = {float, int, bool, type(None)}  # what NumPy makes numbers of as we do
 REASONS = {
-    "number": "and the reference data have numbers there",
-    "whole number": "and the reference data have whole numbers there",
+    "number": "and the reference data have numbers there: write one, or leave the cell empty",
+    "whole number": "and the reference data have whole numbers there: write one, or leave the cell empty",
     "date": "and the reference data have dates there: write it as 2023-12-31, or as they do",
     "level": "and the levels of the reference data there are of another type",
 }
@@ -97,28 +100,57 @@ def _note_numbers(source: Source, name: str, cells: list[Any]) -> None:
     if n_others <= (1 - MOSTLY) * n_texts:
         warn(
             f"column {name!r} of {source.path} is read as text: {n_texts - n_others} of its {n_texts} cells "
-            f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; correct it if this is not a category"
+            f"are numbers, but {source.place(row)} holds {cell!r:.{MOST_SHOWN}}; if this is not a category, "
+            "correct it, or leave the cell empty if its number is missing"
         )
     elif all(map(WITH_A_COMMA.fullmatch, others)):
         raise InvalidFile(
             f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(row)}, column {name!r}, a number with a "
-            f"comma: write it with a decimal point, and without separators of thousands{_advise(cell)}"
+            f"comma: write it with a decimal point, and without separators of thousands{_advise(cell, source.dates)}"
         )
 
 
-def _advise(cell: str) -> str:
+def _advise(cell: str, days: Collection[str]) -> str:
     """How to rewrite a table whose numbers have separators of thousands, where a number shows which these are.
+
+    Without their type, pandas would take the points out of dates, too.
 
     Examples
     --------
-    >>> _advise("2,5"), _advise("22.000,00")[:68]
+    >>> _advise("2,5", []), _advise("22.000,00", ["day"])[:68]
     ('', ", as pandas.read_csv(OLD, sep=None, engine='python', decimal=',', th")
     """
     if "," not in cell or "." not in cell:
         return ""
     decimal, thousands = (",", ".") if cell.rfind(",") > cell.rfind(".") else (".", ",")
     how = f"sep=None, engine='python', decimal={decimal!r}, thousands={thousands!r}"
+    how += f", dtype=dict.fromkeys({list(days)!r}, str)" if days else ""
     return f", as pandas.read_csv(OLD, {how}).to_csv(NEW, index=False) does"
+
+
+def check_marks(source: Source, numbers: Iterable[str], others: Collection[str]) -> None:
+    """Refuse columns of numbers such as 21.200, which may be 21200, beside others with decimal commas."""
+    for name, cell in source.unclear.items():
+        mark, other = ",." if "," in cell else ".,"
+        marks, decimals = ("commas", "points")[:: 1 if mark == "," else -1]
+        if name in numbers and (others or mark == ","):
+            raise InvalidFile(
+                f"column {name!r} of {source.path} holds {cell!r:.{MOST_SHOWN}}, and other numbers have decimal "
+                f"{decimals}: if that is {cell.replace(mark, '')}, take the {marks} out of the column; if it is "
+                f"{cell.replace(mark, other)}, write {decimals} in it"
+            )
+
+
+def find_numbers(frame: Any) -> list[str]:
+    """Names of the columns of numbers, also of text where every cell is one with points between thousands."""
+    narwhal = nw.from_native(frame, eager_only=True)
+    return [name for name in narwhal.columns if _has_numbers(narwhal.get_column(name))]
+
+
+def _has_numbers(column: nw.Series[Any]) -> bool:
+    if not isinstance(column.dtype, nw.String):
+        return column.dtype.is_numeric()
+    return all(map(WITH_POINTS.fullmatch, column.drop_nulls().to_list()))
 
 
 def check_finite(source: Source, name: str, values: Any, positions: Sequence[int]) -> None:
@@ -173,6 +205,12 @@ def _fit_column(source: Source, name: str, cells: Any, positions: Sequence[int],
     if wrong.any():
         at = first(wrong)
         cell = cells[at].item() if isinstance(cells[at], np.generic) else cells[at]
+        if rule.kind == "level" and isinstance(cell, datetime.date):
+            cell, reason = str(cell), f"a date, and the reference data have text there: add --dates {quote(name)}"
+        if rule.kind == "date" and len(source.dates.get(name, ())) > 1:
+            either = " or ".join(sorted({str(when.date()) for when in dates.readings(cell).values()}))
+            asked = "" if rule.day_first else f", or add --dates {quote(name)} to read the day first"
+            reason = f"which may be {either}, and no cell of the column settles it: write it as {dates.ISO}{asked}"
         raise InvalidData(
             f"{source.path} holds {cell!r:.{MOST_SHOWN}} in {source.place(positions[at])}, column {name!r}, {reason}"
         )
@@ -203,8 +241,7 @@ def _dates(source: Source, name: str, cells: Any, rule: Rule) -> tuple[Fitted, b
     """Dates, also of text that is written as the file or else the reference data write dates; whether with a zone."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
         return Fitted(cells, np.isnat(cells), np.zeros(len(cells), dtype=bool)), name in source.zoned
-    usual = rule.writing or (dates.ZONED if rule.zoned else dates.ISO)
-    writing = dates.choose_writing(source.dates.get(name, frozenset()), usual)
+    writing = rule.choose_writing(source.dates.get(name, frozenset()))
     found = [dates.readings(cell).get(writing) if isinstance(cell, str) else None for cell in cells]
     missing = np.array([is_missing(cell) for cell in cells])
     wrong = np.array([one is None for one in found]) & ~missing

@@ -16,6 +16,7 @@ from xcid._formulas import COMPARED, MOST_WHOLE, Formula, formula, suggest_formu
 from xcid.errors import InvalidData, InvalidParameter
 from xcid.io import tables
 from xcid.io.dates import ISO, readings
+from xcid.io.sources import number
 from xcid.records import Flags
 from xcid.table.tables import time_zone
 
@@ -136,7 +137,9 @@ def _get_column(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
     try:
         column = tables.column_of(frame.to_native(), name, "")
     except InvalidData as error:
-        raise InvalidData(f"{error}; if {name} is a text, put it in quotes") from error
+        whole = next((one for one in tables.names(frame.to_native()) if name in one and not one.isidentifier()), None)
+        advice = f"if {name} is a text, put it in quotes" if whole is None else f"put the whole name in `: `{whole}`"
+        raise InvalidData(f"{error}; {advice}") from error
     if isinstance(column.dtype, nw.Date):
         return column.cast(nw.Datetime("us"))
     return column.dt.convert_time_zone("UTC") if time_zone(column) else column
@@ -152,7 +155,9 @@ def _check_kinds(sign: str, *sides: Any) -> None:
     if set(kinds) == {"numbers", "text"}:
         column, other, kind = (first, second, kinds) if isinstance(first, nw.Series) else (second, first, kinds[::-1])
         what = f"{other.name} holds {kind[1]}" if isinstance(other, nw.Series) else f"{_cite_value(other)} is {kind[1]}"
-        raise InvalidData(f"{column.name} holds {kind[0]} and {what.replace('is numbers', 'is a number')}")
+        is_number = kind[0] == "numbers" and isinstance(other, str) and not isinstance(number(other), str)
+        advice = f": write {other.lstrip('0') or 0}, without quotes" if is_number else ""
+        raise InvalidData(f"{column.name} holds {kind[0]} and {what.replace('is numbers', 'is a number')}{advice}")
     for column, other in (sides, sides[::-1]):
         if kinds == ["text", "text"] and sign in _ORDERED and isinstance(other, str) and readings(other):
             what = f"{column.name} holds text, and {other!r:.80} is a date"

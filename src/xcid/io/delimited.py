@@ -81,7 +81,8 @@ def open_source(path: Path) -> Source:
     again = lambda: islice(_lines(file), 1, None)  # noqa: E731
     source = text(path, tuple(names), n_rows, joined, again, partial(_columns, names, commas))
     zoned = frozenset(name for name, writings in found.items() if writings == {dates.ZONED})
-    return replace(source, zoned=zoned, dates=found, commas=commas, encoding=file.encoding)
+    unclear = {names[at]: cell for at, cell in seen.unclear.items()}
+    return replace(source, zoned=zoned, dates=found, commas=commas, unclear=unclear, encoding=file.encoding)
 
 
 def _see_all(file: Text, names: list[str], seen: ColumnKinds) -> None:

@@ -149,7 +149,8 @@ class Background:
         found = tuple(name for name, some in source.dates.items() if len(some) == 1 and name not in known)
         if found:
             notes.append(f"columns with dates are read as dates: {_list_names(found)}")
-        wanted = roles._replace(drop=(*roles.drop, *empty), dates=tuple(dict.fromkeys((*roles.dates, *found))))
+        unasked = tuple(name for name in found if name not in roles.dates)
+        wanted = roles._replace(drop=(*roles.drop, *empty), found=unasked)
         notes += _text_notes(source, frame, wanted)
         return cls._of(source, tables.without(frame, *empty), wanted, kept, notes)
 
@@ -167,6 +168,7 @@ class Background:
                 f"no feature is left in {path}: a column is needed beside the target {roles.target!r} that has values "
                 "and is not dropped"
             )
+        cells.check_marks(source, cells.find_numbers(table), source.commas)
         features = tables.without(table, roles.target)
         if len(positions) < 2:
             raise InvalidData(f"{path} has 1 row: reference data need at least 2 rows, preferably a few hundred")
@@ -184,6 +186,8 @@ class Background:
             return hold_frame(self.source.path, self.features, self.source.line)
         source = self.source if path is None else open_source(path)
         self.layout.check_names(source.path, source.names)
+        numbers = [name for name, rule in self.layout.columns.items() if rule.kind in ("number", "whole number")]
+        cells.check_marks(source, numbers, self.source.commas | source.commas)
         return source
 
     @property
@@ -197,6 +201,7 @@ class Background:
         frame = tables.without(
             read_all(source, self.layout.roles.drop), self.layout.roles.id, self.layout.roles.weights
         )
+        cells.check_marks(source, cells.find_numbers(frame), self.source.commas | source.commas)
         asked = tuple(name for name in self.writings if name in tables.names(frame))
         writings = _writings(source, frame, Roles(dates=asked), self.writings)
         return dates.convert_dates(frame, writings)
@@ -210,14 +215,22 @@ def note_writing(source: Source) -> Iterator[str]:
         yield f"{source.path.name} has decimal commas, read as such in the columns {_list_names(sorted(source.commas))}"
 
 
-def of_dates(source: Source, known: Mapping[str, Writing]) -> Iterator[str]:
-    """Notes where a file has day and month the other way round than the reference data."""
-    for name, writing in known.items():
-        if other := dates.find_swapped(source.dates.get(name, frozenset()), writing):
+def of_dates(source: Source, layout: Layout) -> Iterator[str]:
+    """Notes where a file has day and month the other way round than the reference data, or leaves that open."""
+    for name, rule in layout.columns.items():
+        found = source.dates.get(name, frozenset())
+        if rule.writing and (other := dates.find_swapped(found, rule.writing)):
             yield (
-                f"dates of column {name!r} are read as {other} in {source.path.name}, and as {writing} in the "
+                f"dates of column {name!r} are read as {other} in {source.path.name}, and as {rule.writing} in the "
                 f"reference data: if that is not so, write both as {dates.ISO}"
             )
+        elif rule.day_first and len(found) > 1 and rule.choose_writing(found) != rule.writing:
+            yield _note_day_first(name, found)
+
+
+def _note_day_first(name: str, found: frozenset[Writing]) -> str:
+    taken = f"dates of column {name!r} are read with the day first: {dates.day_first(found)}"
+    return f"{taken}; if the month is first, write them as {dates.ISO}"
 
 
 def _list_names(names: Sequence[str]) -> str:
@@ -248,9 +261,8 @@ def _text_notes(source: Source, frame: Any, roles: Roles) -> Iterator[str]:
     for name, found in source.dates.items():
         is_clear = len(found) == 1
         if name in roles.dates and not is_clear:
-            taken = f"dates of column {name!r} are read with the day first: {dates.day_first(found)}"
-            yield f"{taken}; if the month is first, write them as {dates.ISO}"
-        elif name not in (*roles.dates, *roles.left_out):
+            yield _note_day_first(name, found)
+        elif name not in (*roles.all_dates, *roles.left_out):
             why = "as a model file may expect" if is_clear else "since its day and its month cannot be told apart"
             levels = f"{narwhal.get_column(name).drop_nulls().n_unique():,} levels"
             yield f"column {name!r} holds dates and is read as text with {levels}, {why}: --dates {name} reads dates"
@@ -261,7 +273,7 @@ def _writings(
 ) -> dict[str, Writing]:
     """How columns of text that are to be dates are written; refuse a cell that is no date."""
     narwhal, made = nw.from_native(frame, eager_only=True), dict[str, Writing]()
-    for name in (name for name in roles.dates if name not in roles.left_out):
+    for name in (name for name in roles.all_dates if name not in roles.left_out):
         column = narwhal.get_column(name)
         if isinstance(column.dtype, nw.Date | nw.Datetime):
             continue

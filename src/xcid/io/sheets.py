@@ -6,6 +6,7 @@ import datetime
 import re
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from xcid._check import shown
 from xcid._require import require
 from xcid.errors import InvalidFile
 from xcid.io import tables
+from xcid.io.dates import Writing, find_shared_writings
 from xcid.io.sources import MISSING, Source, hold_frame
 from xcid.io.tables import check_cells, check_size
 
@@ -46,7 +48,15 @@ def open_sheet(path: Path) -> Source:
     tables.check_names(path, [str(name) for name in names])
     columns = [_column(path, str(name), cells) for name, cells in zip(names, zip(*rows, strict=True), strict=True)]
     frame = nw.from_dict({column.name: column for column in columns}, backend=tables.library())
-    return hold_frame(path, frame.to_native(), lambda row: row + HEAD)
+    source = hold_frame(path, frame.to_native(), lambda row: row + HEAD)
+    days = {column.name: _find_dates(column) for column in columns if isinstance(column.dtype, nw.String)}
+    return replace(source, dates={name: writings for name, writings in days.items() if writings})
+
+
+def _find_dates(column: nw.Series[Any]) -> frozenset[Writing]:
+    """The writings in which all cells of a column of text are dates; none where it has no cells."""
+    cells = column.drop_nulls().unique().to_list()
+    return find_shared_writings(cells) if cells else frozenset()
 
 
 def _read_cells(path: Path) -> dict[str, list[list[Any]]]:

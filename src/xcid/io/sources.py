@@ -30,6 +30,7 @@ ROWS_AT_ONCE = 4096  # of a piece
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # the same for all libraries
 WITH_COMMAS = ";"  # what parts cells where numbers may have decimal commas
 MARKED = {mark: re.compile(rf"[-+]?\d*[{mark}]\d+([eE][-+]?\d+)?", re.ASCII) for mark in ",."}
+OPEN = {mark: re.compile(rf"[-+]?([1-9]\d{{0,2}})?[{mark}]\d{{3}}", re.ASCII) for mark in ",."}  # may be thousands
 
 
 class Roles(NamedTuple):
@@ -40,6 +41,12 @@ class Roles(NamedTuple):
     id: str | None = None  # what names the rows
     drop: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()  # dates that nobody asked for
+
+    @property
+    def all_dates(self) -> tuple[str, ...]:
+        """Names of columns that are read as dates."""
+        return (*self.dates, *self.found)
 
     @property
     def left_out(self) -> tuple[str | None, ...]:
@@ -54,6 +61,13 @@ class Rule(NamedTuple):
     levels: tuple[Any, ...]
     zoned: bool = False  # whether its times have a time zone
     writing: Writing | None = None  # of its dates, where the reference data are text
+    day_first: bool = False  # where rows leave that open, since it was asked for
+
+    def choose_writing(self, found: frozenset[Writing]) -> Writing:
+        """The writing of dates that may have some: as their file tells, the reference data have them, or was asked."""
+        usual = self.writing or (dates.ZONED if self.zoned else dates.ISO)
+        is_open = len(found) > 1 and usual not in {*found, *dates.MONTH_FIRST.values()}
+        return dates.day_first(found) if is_open and self.day_first else dates.choose_writing(found, usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +85,9 @@ class Layout:
         for column, dtype in zip(space.columns, types.values(), strict=True):
             number: Kind = "whole number" if dtype.is_integer() else "number"
             kind: Kind = "level" if column.levels else "date" if column.unit else number
-            columns[column.name] = Rule(kind, column.levels, column.zoned, writings.get(column.name))
+            columns[column.name] = Rule(
+                kind, column.levels, column.zoned, writings.get(column.name), column.name in roles.dates
+            )
         return cls(columns, roles)
 
     @property
@@ -154,11 +170,12 @@ class ColumnKinds:
     def __init__(self, separator: str, n_columns: int) -> None:
         self.dates = dict.fromkeys(range(n_columns), dates.WRITINGS)  # until a cell is none
         self.without = {mark: set(range(n_columns if separator == WITH_COMMAS else 0)) for mark in MARKED}
+        self.open = {mark: dict.fromkeys(some, "") for mark, some in self.without.items()}  # with a number, if any
 
     @property
     def undecided(self) -> list[int]:
         """Columns that have to be looked through to the end."""
-        return sorted(self.without["."].union(self.dates))
+        return sorted(self.without["."].union(self.dates, self.open["."]))
 
     def __call__(self, columns: Mapping[int, Collection[str]]) -> None:
         """See some cells of each undecided column."""
@@ -167,17 +184,30 @@ class ColumnKinds:
             if not self.dates[at]:
                 del self.dates[at]
         for mark, some in self.without.items():
-            some -= {at for at in some if at in columns and _has_number(mark, columns[at])}
+            found = {at: _find_numbers(mark, columns[at]) for at in columns if at in some or at in self.open[mark]}
+            some -= {at for at, numbers in found.items() if numbers}
+            self.open[mark] = {
+                at: cell or next((one for one in found.get(at, []) if one.lstrip("+-")[0] != mark), "")
+                for at, cell in self.open[mark].items()
+                if all(map(OPEN[mark].fullmatch, found.get(at, [])))
+            }
 
     @property
     def commas(self) -> set[int]:
         """Columns with decimal commas, and without decimal points."""
         return self.without["."] - self.without[","]
 
+    @property
+    def unclear(self) -> dict[int, str]:
+        """A cell of each column whose marks may all part thousands: points, or commas if only points part decimals."""
+        points = self.without[","] - self.without["."]
+        marks = ".," if points.difference(self.open["."]) and self.commas.issubset(self.open[","]) else "."
+        return {at: cell for mark in marks for at, cell in self.open[mark].items() if cell}
 
-def _has_number(mark: str, texts: Collection[str]) -> bool:
-    """Whether some text is a number with a decimal comma, or a decimal point."""
-    return mark in "".join(texts) and any(map(MARKED[mark].fullmatch, texts))
+
+def _find_numbers(mark: str, texts: Collection[str]) -> list[str]:
+    """The numbers with a decimal comma, or a decimal point."""
+    return [text for text in texts if MARKED[mark].fullmatch(text)] if mark in "".join(texts) else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,6 +225,7 @@ class Source:
         default_factory=dict
     )  # columns of text that are dates, if it is one
     commas: frozenset[str] = frozenset()  # columns of text whose numbers have decimal commas
+    unclear: Mapping[str, str] = field(default_factory=dict)  # columns whose marks may part thousands, with a cell
     encoding: str = ""  # of a text file
 
     def place(self, row: int, name: object = None) -> str:

@@ -77,7 +77,7 @@ def read_words(language: str | os.PathLike[str]) -> Words:
     if path.suffix != ".json":
         known = ", ".join(map(repr, LANGUAGES))
         raise InvalidParameter(
-            f"language is one of {known}, or a translation of your own in a .json file: {language!r}"
+            f"{language!r} is no language of letters: take {known}, or a translation as a .json file"
         )
     try:
         found = json.loads(path.read_text("utf-8"))
