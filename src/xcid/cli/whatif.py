@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xcid.whatif import Counterfactuals
 
 ROWS_SHOWN = 10  # and searched, where none are typed and nothing keeps the others
+UNMEASURED = "how likely these last after another training was not measured: add --refits 20"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -97,6 +98,8 @@ def _search_rows(options: argparse.Namespace, search: _work.RowSearch, rows: Row
     if not options.json:
         show(make_printable("\n".join(shown)))
         show_more(len(rows), len(shown), options.out)
+        if search.n_lines and not search.refits:
+            show(UNMEASURED)
     for note in search.notes():
         line.note(note)
 

@@ -14,6 +14,7 @@
     impossible: "No change within the rules gets there: that is proved.",
     "already there": "The row has the wanted output already.",
     lost: "The samples behind this row are not in the file.",
+    unmeasured: " How likely they last after another training was not measured.",
     failed: "The model failed on rows that the search tried.",
   };
 
@@ -27,7 +28,7 @@
 
   function showChanges(found, options) {
     const real = (found || []).filter((one) => one.changes.length);
-    at("changes-intro").textContent = introOf(found, options.verb) + (real.length && real[0].kind === "not reached" ? ` This is the best that was found${real[0].impossible ? "" : "; there may be better"}.` : "");
+    at("changes-intro").textContent = introOf(found, options.verb) + (real.length && real[0].kind === "not reached" ? ` This is the best that was found${real[0].impossible ? "" : "; there may be better"}.` : real.length && real.every((one) => one.kind && !one.survival) ? INTROS.unmeasured : "");
     at("changes").replaceChildren(...real.map((one, number) => counterfactual(one, number, options)));
     at("changes-means").hidden = !real.some(hasShares);
   }
