@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
     )
     limits = _refits.limit_settings(options.limits, options.refits.make(subject, model, background))
     settings = _wanted.evidence_settings(wanted) | limits
-    explainer = _work.make_explainer(subject, model, background, options.cid, options.only, **settings)
+    explainer = _work.make_explainer(subject, model, background, options.cid, options.only, note=line.note, **settings)
     _wanted.check_reasons(wanted, explainer.subject.output_names)
     if reasons is not None:
         reasons.check(explainer.subject.features.names, explainer.subject.output_names)
