@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
     searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
     outcome, k = bind_outcome(usual_outcome(searched), searched), options.actions or options.k
-    refits = _work.list_refits(searched, options.refits.make(subject, model, background))
+    refits = _work.list_refits(searched, options.refits.make(subject, model, background, line.note))
     search = _work.RowSearch(searched, outcome, target, k, subject.seed, refits)
     if options.actions is None:
         _search_rows(options, search, rows, line)
