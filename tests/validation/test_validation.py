@@ -431,6 +431,10 @@ class TestCommand:
         table.write_text("\n".join([lines[0], *lines[30:]]) + "\n", "utf-8")
         assert cli.main(["verify", str(record), "--quiet"]) == 1
         told = capsys.readouterr().out
+        verdict = told.splitlines()[0]
+        assert verdict.startswith("another file of the reference, another model, another reference, ")
+        assert re.search(r"; \d+ checks held, \d+ failed", verdict)
+        assert "held" not in told.splitlines()[-1]  # where a verdict is the same, it is not repeated
         assert "file of the reference: sha256" in told
         assert "\nmodel: RandomForestClassifier, sha256" in f"\n{told}"
 
