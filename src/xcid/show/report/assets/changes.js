@@ -67,10 +67,13 @@
     return element("thead", null, element("tr", null, ...cells));
   }
 
+  /* A date is not broken at its hyphens. */
+  const cell = (text) => element("bdi", { class: /^\d{4}-\d\d-\d\d$/.test(text) && "date" }, text);
+
   function line(change, one, options) {
     const [name, from, to, share, then] = change;
     const cells = [element("th", { scope: "row", class: "feature" }, element("bdi", null, ...breakable(name)))];
-    if (!options.hidden) cells.push(element("td", { class: "from" }, element("bdi", null, from)), element("td", { class: "to" }, element("bdi", null, to)));
+    if (!options.hidden) cells.push(element("td", { class: "from" }, cell(from)), element("td", { class: "to" }, cell(to)));
     if (hasShares(one)) cells.push(element("td", { class: "adds" }, added(share, one)), element("td", { class: "then" }, Number.isFinite(then) ? written(then, one) : ""));
     if (options.tools) cells.push(element("td", { class: "tools" }, ...options.tools(change, one)));
     return element("tr", null, ...cells);
