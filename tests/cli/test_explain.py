@@ -449,6 +449,10 @@ class TestReasons:
         assert len(re.findall(rf" on average over {rows} to ", out)) == 2
         assert "over the reference data" not in out
         assert ("these are far from the cut-off" in err) is is_far
+        page = tmp_path / "r.html"
+        typed = [one for one in given if one not in ("--only", "contributions")]
+        assert command("report", "--reference", csv, *typed, "--out", page)[0] == 0
+        assert re.search(rf"on average over {rows} to {{end}}", page.read_text("utf-8"))
 
     @pytest.mark.parametrize("verb", ["explain", "report"])
     @pytest.mark.parametrize(

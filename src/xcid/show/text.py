@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_WIDE = 60  # letters of a column that is padded
 CHANGE_HEADS = ("row", "kind", "changes", "output", "likeness", "proof", "survival")
-HALF = " (exactly one half, which is enough here)"
+HALF = " (exactly half, which is enough)"
 SURVIVAL = "survival: the chance that a model trained on other data agrees"
 UNMEASURED = "xcid.Explainer(..., refits=xcid.refits(model, X, y)) measures it"
 _EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -53,8 +53,13 @@ def explain_sum(one: Explanation, write: Callable[[float], str] = format_number)
     if not ends:
         return ""
     here, exact = "here" if one.n_rows is None else "on average here", "exact " if wording.is_exact(one) else ""
-    whom = (one.details.settings or {}).get("compared", "the reference data").partition(":")[0]
-    return SUM.format(exact=exact, unit=wording.name_unit(one), start=ends[0], whom=whom, end=ends[1], here=here)
+    return word_sum(one).format(exact=exact, unit=wording.name_unit(one), start=ends[0], end=ends[1], here=here)
+
+
+def word_sum(explanation: Explanation) -> str:
+    """The sentence about a sum with its places; it says which rows the average is over."""
+    whom = (explanation.details.settings or {}).get("compared", "the reference data").partition(":")[0]
+    return SUM.replace("{whom}", whom)
 
 
 def list_ends(one: Explanation, write: Callable[[float], str] = format_number) -> list[str]:

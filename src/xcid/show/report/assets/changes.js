@@ -44,7 +44,7 @@
   }
 
   const isProbability = ({ about, was, output }) => Boolean(about) && [was, output].every((value) => value >= 0 && value <= 1);
-  const HALF = " (exactly one half)";
+  const HALF = " (exactly half)";
   const written = (value, one) => (isProbability(one) ? probability(value, one.digits || 2) + (value === 0.5 ? HALF : "") : plain(value));
   const hasOutput = (one) => Number.isFinite(one.was) && Number.isFinite(one.output);
   const hasShares = (one) => hasOutput(one) && one.changes.some((change) => Number.isFinite(change[3]));
@@ -57,7 +57,7 @@
   /* The output before and after. */
   function moved(one) {
     if (!hasOutput(one)) return null;
-    return element("span", { class: "moved" }, element("bdi", null, one.about || "output"), ` ${written(one.was, one)} → `, element("b", null, written(one.output, one).replace(HALF, one.kind === "not reached" ? HALF : " (exactly one half, which is enough here)")));
+    return element("span", { class: "moved" }, element("bdi", null, one.about || "output"), ` ${written(one.was, one)} → `, element("b", null, written(one.output, one).replace(HALF, one.kind === "not reached" ? HALF : " (exactly half, which is enough)")));
   }
 
   function head(one, options) {
