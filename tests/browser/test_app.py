@@ -360,7 +360,7 @@ def test_apply(page, table):
         page.press("Apply")
     name, _, to, _, _ = found.changes[0]
     assert page.text("#answer") != before
-    assert f"{float(found.moved.rpartition(' ')[2]):.2f}" in page.text("#answer")
+    assert f"{float(found.moved.partition('→ ')[2].partition(' ')[0]):.2f}" in page.text("#answer")
     assert page.control(name, "input[type=number]").get_attribute("value") == to
     edited = {name: float(to) for name, _, to, _, _ in found.changes}
     assert page.text("#sentences") == due(table, edits=edited)
