@@ -138,3 +138,15 @@ def test_no_text_commands_a_terminal(letter):
     shown = [explanation[0], explanation, explainer.counterfactuals(table.iloc[:2]), explainer.actions(table.iloc[:6])]
     shown += [explanation[:2].compare(explanation[2:]), explainer.interactions(table.iloc[:1], n=96)]
     assert all(letter not in str(each) for each in shown)
+
+
+def test_a_tie_at_one_half_says_whether_it_is_enough(approved):
+    rows = np.random.default_rng(0).uniform(0, 4, (200, 2)).round()
+
+    def steps(X):
+        p = np.clip(np.asarray(X)[:, 0] / 4, 0, 1)
+        return np.column_stack([1 - p, p])
+
+    explainer = xcid.Explainer(steps, rows, class_names=["no", "yes"], feature_names=["a", "b"])
+    for value in (3.0, 1.0):
+        approved(text.format_outputs(explainer.counterfactuals([[value, 2.0]], k=1), 0))

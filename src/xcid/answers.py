@@ -13,6 +13,7 @@ import numpy as np
 from xcid import directions, pipeline
 from xcid._check import as_float, as_int, name_class, sign_of, warn
 from xcid._kernels.arrays import thinned
+from xcid._numbers import format_number, format_probability
 from xcid.calibration import Repeats
 from xcid.cid.generators.search import status as lacks
 from xcid.contributions.scale import get_contributions
@@ -27,6 +28,7 @@ from xcid.setup import Setup, bind_outcome, by_log_odds, weights
 from xcid.subject import Subject
 from xcid.table import flag_unseen
 
+FAR = 0.5  # standard deviations of all outputs, on average: rows so far above a cut-off are not just above it
 OTHER_MODEL = "the explanation is of another model than the explainer's as it is now: its rows were explained anew"
 OTHER_TABLE = (
     "the explanation is against other reference data than the explainer's: answer it by the explainer that made it, or "
@@ -121,6 +123,18 @@ def find_just_above(subject: Subject, X: Any, against: Any, cut_off: float, n: i
         raise InvalidParameter(f"none of the {len(passed):,} rows has {wanted}: give another cut_off")
     nearest = above[np.argsort(passed[above], kind="stable")[:n]]
     return np.asarray(np.sort(nearest))
+
+
+def describe_just_above(subject: Subject, X: Any, rows: Integers, against: Any, cut_off: float) -> tuple[str, bool]:
+    """What rows just above a cut-off are, in words, and whether they are far from it for all that outputs vary."""
+    outputs = subject.predict(subject.space.encode(X))
+    is_number = outputs.shape[1] == 1
+    found = outputs[:, 0 if is_number else column_of(against, subject.output_names)]
+    what = "outputs" if is_number else f"probabilities of {name_class(against)}"
+    ends = [float(of(found[rows])) for of in (np.min, np.max, np.mean)]
+    low, high, mean = map(format_number, ends) if is_number else map(format_probability, ends)
+    said = f"{len(rows):,} rows just above the cut-off: {what} from {low} to {high}, mean {mean}"
+    return said, bool(np.abs(found[rows] - cut_off).mean() > FAR * found.std())
 
 
 def _measure(outputs: Array, against: Any, cut_off: float, names: tuple[str, ...]) -> tuple[Array, str]:

@@ -273,7 +273,8 @@ class Explanation(records.Explanation):
         """Write a page for the person whom each row is about: what decided it, what would change it, how sure that is.
 
         ``language`` is "en", "de" or "es", or a ``.json`` file with a translation of your own. Reasons are those of
-        ``xcid.Reasons(k, texts)``, four by default, and changes those of ``explainer.counterfactuals(X)``.
+        ``xcid.Reasons(k, texts, against)``, four by default; a text is used where a value works against that outcome.
+        Changes are those of ``explainer.counterfactuals(X)``.
         """
         from xcid.show.report.letter import read_words, write_letters
 

@@ -18,6 +18,7 @@ import xcid
 import xcid.show.report
 from xcid.app import Session
 from xcid.records import FEATURE_STATUSES
+from xcid.show.text import format_outputs
 
 from .conftest import WIDTHS, clashes
 from .test_report import Prices, make_houses
@@ -358,11 +359,11 @@ def test_a_table_of_changes(page, table):
     for line in range(len(due)):
         title, moved, changes = page.found(line)
         assert title == due.kind[line].capitalize()
-        was, output = (due.word_output(line, value) for value in (due.was[line], due.output[line]))
-        assert moved == f"{due.about[line]} {was} → {output}"
+        assert moved == format_outputs(due, line).replace("->", "→")
         assert [change[:3] for change in changes] == [change[:3] for change in due.changes(line)]
         assert [change[4] for change in changes] == [
-            due.word_output(line, change.output) for change in due.changes(line)
+            due.word_output(line, change.output) + " (exactly half)" * (change.output == 0.5)
+            for change in due.changes(line)
         ]
         assert sum(float(change[3].replace("−", "-")) for change in changes) == pytest.approx(
             due.output[line] - due.was[line], abs=0.02
@@ -379,7 +380,7 @@ def test_apply(page, table):
         page.press("Apply")
     name, _, to, _, _ = found.changes[0]
     assert page.text("#answer") != before
-    assert f"{float(found.moved.rpartition(' ')[2]):.2f}" in page.text("#answer")
+    assert f"{float(found.moved.partition('→ ')[2].partition(' ')[0]):.2f}" in page.text("#answer")
     assert page.control(name, ".exact").get_attribute("value") == to
     edited = {name: float(to) for name, _, to, _, _ in found.changes}
     assert page.text("#sentences") == due(table, edits=edited)

@@ -14,6 +14,7 @@ import xcid.show.wording
 from xcid._numbers import format_probability, percent, round_half_up
 from xcid.records import with_details
 from xcid.show.reasons import Reasons
+from xcid.show.text import format_outputs
 from xcid.show.wording.names import format_number
 
 from .conftest import WIDTHS, clashes
@@ -317,9 +318,7 @@ def test_counterfactuals_of_a_search(opened, screen, tmp_path, width):
     for row in range(3):
         lines = np.flatnonzero(due.row == row)
         assert page.texts(".flip h3") == [due.kind[line].capitalize() for line in lines]
-        written = [[due.word_output(line, value) for value in (due.was[line], due.output[line])] for line in lines]
-        moved = [f"{due.about[line]} {was} → {output}" for line, (was, output) in zip(lines, written, strict=True)]
-        assert page.texts(".flip .moved") == moved
+        assert page.texts(".flip .moved") == [format_outputs(due, line).replace("->", "→") for line in lines]
         changes = [change for line in lines for change in due.changes(int(line))]
         for place, name in enumerate(("feature", "from", "to")):
             assert page.texts(f".changes tbody .{name}") == [change[place] for change in changes]
@@ -339,7 +338,7 @@ def test_counterfactuals_of_a_search_with_hidden_values(opened, tmp_path):
     explainer(table[:1]).report(tmp_path / "r.html", counterfactuals=due, values="hidden")
     page = Page(opened(tmp_path / "r.html"))
     assert page.texts(".flip:first-child thead th") == ["feature", "adds", "then"]
-    assert page.text(".flip:first-child .moved").endswith(f"→ {due.word_output(0, due.output[0])}")
+    assert page.text(".flip:first-child .moved").endswith(format_outputs(due, 0).partition("-> ")[2])
 
 
 def test_overview(page, explanation):
@@ -352,6 +351,31 @@ def test_overview(page, explanation):
     assert page.one("#overview th").get_attribute("aria-sort") == "ascending"
     page.one("td.feature button").click()
     assert page.text("#evidence-title") == "Evidence: age"
+
+
+def test_a_phone_shows_whole_columns_dates_and_words_in_one_size(opened, screen, tmp_path):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"Kreditbetrag": random.integers(3000, 30000, 200) / 10_000, "Einkommen": random.normal(size=200)}
+    )
+    table["Beschäftigt seit"] = pd.Timestamp("2012-04-19") + pd.to_timedelta(random.integers(0, 3000, 200), "D")
+
+    def model(X):
+        years = (pd.Timestamp("2016-01-01") - X["Beschäftigt seit"]).dt.days.to_numpy() / 365
+        p = 1 / (1 + np.exp(-(years + X["Einkommen"] - X["Kreditbetrag"]).to_numpy()))
+        return np.column_stack([1 - p, p])
+
+    explainer = xcid.Explainer(model, table)
+    explainer(table[:5]).report(tmp_path / "r.html", counterfactuals=explainer.counterfactuals(table[:5]))
+    screen(width=390)
+    browser = opened(tmp_path / "r.html")
+    region = "const region = document.querySelector('#overview').parentElement; "
+    assert browser.execute_script(f"{region}return region.scrollWidth <= region.clientWidth")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    heights = "return [...document.querySelectorAll('.date')].map((date) => date.getClientRects().length)"
+    assert set(browser.execute_script(heights)) == {1}
+    sizes = "return ['.caption', 'p.quiet'].map((one) => getComputedStyle(document.querySelector(one)).fontSize)"
+    assert len(set(browser.execute_script(sizes))) == 1
 
 
 @pytest.mark.parametrize("width", [320, 360, 768, 1400])

@@ -60,7 +60,7 @@ def test_tables(command, options):
     status, out, err = command(*options)
     assert status == 0, err
     first = out.splitlines()[0]
-    assert first.startswith("LogisticRegression trained on 86 rows for 2 classes of 'y'; 4 other rows are explained")
+    assert first.startswith("LogisticRegression trained on 86 rows for 2 classes of 'y'; 4 other rows are held out")
     figures = lines_of(out, "method")
     assert [line[0] for line in figures[1:]] == FAST.split(",")
     assert len(figures[0]) == 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -431,6 +432,27 @@ class TestReasons:
         status, _, err = command(*typed, "--just-above", "0.6", "--out", tmp_path / "b.csv", "--run", tmp_path / "run")
         assert status == 2
         assert "just_above" in err
+
+    @pytest.mark.parametrize(("name", "is_far"), [("forest", True), ("logistic", False)])
+    def test_it_says_which_rows_are_just_above_and_whether_they_are_far(self, command, tmp_path, name, is_far):
+        table = pd.DataFrame(np.random.default_rng(0).normal(size=(800, 3)), columns=[*"abc"])  # c is noise
+        csv = tmp_path / "many.csv"
+        table.assign(y=(table["a"] + table["b"] + table.pop("c") > 0).astype(int)).to_csv(csv, index=False)
+        given = ("--target", "y", "--train", name, "--only", "contributions", "--rows", "0:2")
+        given = (*given, "--reasons", "2", "--against", "1", "--just-above", "0.5")
+        status, out, err = command("explain", "--reference", csv, *given)
+        assert status == 0, err
+        rows = r"\d+ rows just above the cut-off"
+        (said,) = re.findall(rf"compared with {rows}: probabilities of class 1 from (\S+) to (\S+), mean (\S+)", err)
+        low, high, mean = map(float, said)
+        assert 0.5 <= low < mean < high <= 1
+        assert len(re.findall(rf" on average over {rows} to ", out)) == 2
+        assert "over the reference data" not in out
+        assert ("these are far from the cut-off" in err) is is_far
+        page = tmp_path / "r.html"
+        typed = [one for one in given if one not in ("--only", "contributions")]
+        assert command("report", "--reference", csv, *typed, "--out", page)[0] == 0
+        assert re.search(rf"on average over {rows} to {{end}}", page.read_text("utf-8"))
 
     @pytest.mark.parametrize("verb", ["explain", "report"])
     @pytest.mark.parametrize(

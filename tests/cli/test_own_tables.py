@@ -433,7 +433,7 @@ class TestLeftOut:
         files = (path, *QUICK, "--id", "who", "--rows", "3:6")
         if way == "compare":
             status, out, err = command("compare", *files, "--methods", "xcid,chance")
-            assert "; 2 other rows are explained" in out
+            assert "; 2 other rows are held out" in out
         else:
             more = ("--run", tmp_path / "run") if way == "run" else ()
             status, _, err = command("explain", *files, *more, "--out", tmp_path / "out.csv")

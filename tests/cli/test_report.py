@@ -306,5 +306,11 @@ def test_a_letter_for_each_row(command, csv, tmp_path):
     text = page.read_text("utf-8")
     assert text.count("<article>") == 2
     assert "Qué lo cambiaría" in text
+    texts = page.with_name("texts.json")
+    texts.write_text('{"first": "TEXT", "second": "TEXT"}', "utf-8")
+    typed = ("--reasons", "3", "--texts", texts, "--against", "1", "--refits", "2")
+    status, _, err = command("report", *(one for one in given if one != "--quiet"), "--letter", "de", *typed)
+    assert status == 0, err
+    assert "training the model again 2 times" in err
     assert command("report", *given, "--letter", "es", "--redact")[0] == 2
     assert command("report", *given, "--letter", "klingon")[0] == 2

@@ -197,8 +197,10 @@ class TestFiles:
         status, out, err = command(*given, "--wanted", "good", "--quiet")
         assert status == 0, err
         assert "row 0: predicted " in out
-        assert out.count("survival not measured") == out.count("like real rows") > 0  # every way says so
-        assert "% likely to last" in command(*given, "--wanted", "good", "--refits", "3")[1]
+        assert out.count("was not measured: add --refits 20") == 1 < out.count("like real rows")
+        again = command(*given, "--wanted", "good", "--refits", "3")[1]
+        assert "% likely to last" in again
+        assert "not measured" not in again
         status, _, err = command(*given, "--wanted", "goood", "--quiet")
         assert status == 2
         assert "did you mean 'good'?" in err

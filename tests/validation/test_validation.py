@@ -379,6 +379,12 @@ class TestRecords:
         assert "default-src 'none'; style-src 'sha256-" in text
         assert text.count("<h1>") == 1
 
+    def test_the_page_counts_thousands_of_reference_rows(self, found, tmp_path):
+        settings = {"model": "Pipeline, digest unknown", "reference": "2,400 rows, sha256 ab"}
+        replace(found, settings=settings, n_rows=1500, date="2026-01-01").report(tmp_path / "a.html")
+        text = (tmp_path / "a.html").read_text("utf-8")
+        assert ">Pipeline, 2,400 rows of reference data; 1,500 rows tried; 2026-01-01<" in text
+
     def test_it_is_told_in_the_terminal(self, found):
         told = str(found)
         assert all(check.name in told for check in found.checks)
@@ -425,6 +431,10 @@ class TestCommand:
         table.write_text("\n".join([lines[0], *lines[30:]]) + "\n", "utf-8")
         assert cli.main(["verify", str(record), "--quiet"]) == 1
         told = capsys.readouterr().out
+        verdict = told.splitlines()[0]
+        assert verdict.startswith("another file of the reference, another model, another reference, ")
+        assert re.search(r"; \d+ checks held, \d+ failed", verdict)
+        assert "held" not in told.splitlines()[-1]  # where a verdict is the same, it is not repeated
         assert "file of the reference: sha256" in told
         assert "\nmodel: RandomForestClassifier, sha256" in f"\n{told}"
 

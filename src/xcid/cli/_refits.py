@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,11 +27,13 @@ class RefitOptions(NamedTuple):
         """Whether there are any."""
         return bool(self.n or self.files)
 
-    def make(self, subject: SubjectOptions, model: Any, background: Background) -> list[Any]:
+    def make(
+        self, subject: SubjectOptions, model: Any, background: Background, note: Callable[[str], None] = lambda _: None
+    ) -> list[Any]:
         """Load the models, or train them on samples of the reference data."""
         if self.files:
             return [_load(subject, path, background) for path in self.files]
-        return train_again(subject, model, background, self.n) if self.n else []
+        return train_again(subject, model, background, self.n, note) if self.n else []
 
 
 def _load(subject: SubjectOptions, path: Path, background: Background) -> Any:
@@ -43,12 +46,15 @@ def _load(subject: SubjectOptions, path: Path, background: Background) -> Any:
         return load_model(one, background.table)
 
 
-def train_again(subject: SubjectOptions, model: Any, background: Background, n_refits: int) -> list[Any]:
+def train_again(
+    subject: SubjectOptions, model: Any, background: Background, n_refits: int, note: Callable[[str], None]
+) -> list[Any]:
     """Train a model again so often, on samples of the reference data."""
     from xcid._check import silent
     from xcid.io import tables, training
     from xcid.models.refits import refits
 
+    note(f"training the model again {n_refits} times, which takes about as long as training it so often")
     target = training.labels(tables.column_of(background.table, subject.lesson[0]))
     return refits(model, background.features, target, n_refits, seed=subject.seed, progress=silent)
 

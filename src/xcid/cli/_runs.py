@@ -35,13 +35,13 @@ class Recipe:
     reasons: _wanted.ReasonOptions | None = None
 
     def __call__(self) -> Explainer:
-        return self.make(_work.read_reference(self.subject))
+        return self.make(_work.read_reference(self.subject), lambda note: None)
 
-    def make(self, reference: Background) -> Explainer:
+    def make(self, reference: Background, note: Callable[[str], None]) -> Explainer:
         """Make the explainer for reference data that were read already."""
         model = _work.get_model(self.subject, reference, lambda note: None)
         settings = _wanted.evidence_settings(self.reasons)
-        return _work.make_explainer(self.subject, model, reference, self.cid, self.only, **settings)
+        return _work.make_explainer(self.subject, model, reference, self.cid, self.only, note=note, **settings)
 
 
 def run(options: argparse.Namespace, reasons: Reasons | None, path: Path, out: Path, progress: Progress) -> None:
@@ -111,17 +111,17 @@ def _prepare(
 
     def try_out() -> None:
         with verify_unchanged(files_read.values()):
-            _try_out(recipe, reference, reasons)
+            _try_out(recipe, reference, reasons, note)
 
     is_sure_to_end = options.time_limit is None  # else it might hang, and only a worker can be ended
     return job, task, files_read["data"], try_out if is_sure_to_end else lambda: None
 
 
-def _try_out(recipe: Recipe, reference: Background, reasons: Reasons | None) -> None:
+def _try_out(recipe: Recipe, reference: Background, reasons: Reasons | None, note: Callable[[str], None]) -> None:
     """Make the explainer: it fails here rather than in every worker."""
     with _subjects.try_model(recipe.subject) as call:
         call(reference.features)
-        made = recipe.make(reference).subject
+        made = recipe.make(reference, note).subject
         _wanted.check_reasons(recipe.reasons, made.output_names)
         if reasons is not None:
             reasons.check(made.features.names, made.output_names)

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from xcid.table import Constraints
     from xcid.whatif import Counterfactuals
 
+FAR_ABOVE = (
+    "these are far from the cut-off, as rows that a model was trained on often are: give others as --reference, and "
+    "the model as a file by --model"
+)
+
 
 def read_inputs(
     subject: SubjectOptions,
@@ -144,11 +149,13 @@ def make_explainer(
     cid: CidOptions | None = None,
     only: str | None = None,
     above: tuple[Any, float] | None = None,
+    note: Callable[[str], None] = lambda said: None,
     **settings: Any,
 ) -> Explainer:
     """Make the explainer, which knows the weights of the reference rows and what the classes are called.
 
-    ``above`` are an outcome and its cut-off: only reference rows just above that are compared with.
+    ``above`` are an outcome and its cut-off: only reference rows just above that are compared with; ``note`` is told
+    which these are.
     """
     known: dict[str, Any] = {"weights": reference.weights, **naming_of(subject, model)}
     if cid is not None:
@@ -159,11 +166,17 @@ def make_explainer(
 
     explainer = Explainer(model, reference.features, **known, **settings)
     if above is not None:
+        from xcid.answers import describe_just_above
         from xcid.models.refits import take_rows
 
-        rows = explainer.just_above(reference.features, *above)
+        rows, whole = explainer.just_above(reference.features, *above), explainer.subject
+        said, is_far = describe_just_above(whole, reference.features, rows, *above)
+        note(f"compared with {said}")
+        if is_far:
+            note(FAR_ABOVE)
         known |= {} if reference.weights is None else {"weights": take_rows(reference.weights, rows)}
         explainer = Explainer(model, take_rows(reference.features, rows), **known, **settings)
+        explainer.subject.standing.trace(explainer.subject.space)["compared"] = said
     return explainer if only is None else explainer.without_importance()
 
 

@@ -74,9 +74,9 @@ def run(options: argparse.Namespace) -> None:
     for note in notes:
         line.note(note)
     compared = _wanted.compare_settings(options.reasons)
-    refits = options.refits.make(subject, model, background)
+    refits = options.refits.make(subject, model, background, line.note)
     limits = _refits.limit_settings(options.limits, refits)
-    explainer = _work.make_explainer(subject, model, background, options.cid, **compared, **limits)
+    explainer = _work.make_explainer(subject, model, background, options.cid, note=line.note, **compared, **limits)
     _wanted.check_reasons(options.reasons, explainer.subject.output_names)
     searched = explainer.subject
     if any(options.rules) or compared:  # the search alone obeys them: what may not change still decides

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xcid.whatif import Counterfactuals
 
 ROWS_SHOWN = 10  # and searched, where none are typed and nothing keeps the others
+UNMEASURED = "how likely these last after another training was not measured: add --refits 20"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
     searched = _work.make_subject(subject, model, background, constraints)
     target = _wanted.target_of(options.wanted, searched.output_names)
     outcome, k = bind_outcome(usual_outcome(searched), searched), options.actions or options.k
-    refits = _work.list_refits(searched, options.refits.make(subject, model, background))
+    refits = _work.list_refits(searched, options.refits.make(subject, model, background, line.note))
     search = _work.RowSearch(searched, outcome, target, k, subject.seed, refits)
     if options.actions is None:
         _search_rows(options, search, rows, line)
@@ -95,6 +96,8 @@ def _search_rows(options: argparse.Namespace, search: _work.RowSearch, rows: Row
     if not options.json:
         show(make_printable("\n".join(shown)))
         show_more(len(rows), len(shown), options.out)
+        if search.n_lines and not search.refits:
+            show(UNMEASURED)
     for note in search.notes():
         line.note(note)
 

@@ -19,6 +19,8 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 Texts: TypeAlias = npt.NDArray[np.str_]
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
+MISSING = "missing"  # a cell in words
+
 
 def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:
     """A number of a column in words: a date where it has a unit, the name of a level where it has levels.
@@ -31,7 +33,7 @@ def in_words(code: float, unit: str, levels: tuple[str, ...]) -> str:
     ('10,076,637.88', '1,250,000', '0.123457')
     """
     if np.isnan(code):
-        return "missing"
+        return MISSING
     if unit:
         return str(np.array(round(code)).astype(f"datetime64[{unit}]"))
     return levels[int(code)] if levels else format_number(code + 0.0, DIGITS_OF_A_CELL)

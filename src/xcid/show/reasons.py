@@ -88,7 +88,7 @@ class Reasons:
 
     def frame(self, explanation: Explanation, backend: Backend, reference: Explanation | None = None) -> Any:
         """One line for each row and reason; a row without one has a line of rank 0 that says why."""
-        asked, _ = self._turn_signs(explanation)
+        asked, _ = self.turn_signs(explanation)
         others = [dict[int, int]()] * len(explanation) if reference is None else self._rank(reference, explanation)
         lines = [
             line
@@ -145,7 +145,7 @@ class Reasons:
                 else make_sentence(self._say_nothing(one, tiny))
             )
 
-    def _turn_signs(self, explanation: Explanation) -> tuple[Explanation, Array]:
+    def turn_signs(self, explanation: Explanation) -> tuple[Explanation, Array]:
         """The explanation with signs about the outcome, and the (n,) signs of contributions that are reasons."""
         if explanation.n_rows is not None:
             raise InvalidParameter("reasons are those of single rows: an average over rows has none")
@@ -175,7 +175,7 @@ class Reasons:
         self, explanation: Explanation, cell: Callable[[str], str] = str
     ) -> Iterator[tuple[Explanation, list[Reason], list[int]]]:
         """The explanation of each row with signs about the outcome, its reasons, and features too small to be one."""
-        asked, signs = self._turn_signs(explanation)
+        asked, signs = self.turn_signs(explanation)
         for one, sign in zip(replace(asked, cloud=None), signs.tolist(), strict=True):
             again = None if one.retrained is None else sign * one.retrained[0]
             shares = find_shares(sign * one.values[0], again, self.k)

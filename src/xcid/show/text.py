@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_WIDE = 60  # letters of a column that is padded
 CHANGE_HEADS = ("row", "kind", "changes", "output", "likeness", "proof", "survival")
+HALF = " (exactly half, which is enough)"
 SURVIVAL = "survival: the chance that a model trained on other data agrees"
 UNMEASURED = "xcid.Explainer(..., refits=xcid.refits(model, X, y)) measures it"
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -159,6 +160,8 @@ def format_outputs(found: Counterfactuals, line: int) -> str:
     if np.isnan(ends[0]):
         return ""
     said = [found.word_output(line, end) for end in ends]
+    if ends[1] == 0.5 != ends[0] and not found.is_number(line):  # a tie of two classes is decided by the model
+        said[1] += HALF if found.reached[line] else HALF.partition(",")[0] + ")"
     about = "" if found.is_number(line) else f"{wording.name_class(str(found.about[line]))} "
     return about + " -> ".join(dict.fromkeys(said))
 

@@ -29,7 +29,7 @@ PROVED = {
     "none exists": "proved: there is none within the rules",
     "found": "not proved",
 }
-USUAL = "nothing nearer goes the usual way"
+USUAL = "nothing nearer in the usual directions"
 HURTS = "usually hurts", "makes a reason worse", "way not known"
 
 
@@ -125,8 +125,7 @@ class Counterfactuals:
 
     def changes(self, line: int) -> tuple[Change, ...]:
         """The changes of a line, in the order in which they work best."""
-        line = position_of(line, len(self), "line")
-        own = self.data[self.row[line]]
+        own = self.data[self.row[line := position_of(line, len(self), "line")]]
         return tuple(
             Change(
                 self.feature_names[at],
@@ -150,44 +149,40 @@ class Counterfactuals:
     def in_words(self, line: int) -> str:
         """The changes of a line: "Glucose 148 -> 112, BMI 33.6 -> 30"; derived columns follow in brackets."""
         line = position_of(line, len(self), "line")
-        columns = [at for feature in self.in_order(line) for at in self._list_moved(line, feature)]
-        moved = ", ".join(self._change(line, at) for at in columns)
-        derived = ", ".join(self._change(line, at) for at in self._list_derived(line))
-        return moved + (f" ({derived})" if derived else "")
+        told, n_derived = [self._change(line, at) for at in self.moved_columns(line)], len(self._list_derived(line))
+        derived = ", ".join(told[len(told) - n_derived :])
+        return ", ".join(told[: len(told) - n_derived]) + (f" ({derived})" if derived else "")
 
     def proved(self, line: int) -> str:
         """What is proved of a line, in words: "proved: nothing nearer", "not proved"; empty without changes."""
         line = position_of(line, len(self), "line")
-        said = str(self.proof[line])
+        said, is_usual = str(self.proof[line]), self.among[line] == "usual ways"
         if said == "within":
-            within = f"within {np.ceil(100 * self.bound[line] - 1e-6) / 100:g} of the nearest"
-            return f"proved: {USUAL}, {within}" if self.among[line] == "usual ways" else within
-        return PROVED.get(said, "") + (f", and {USUAL}" if self.among[line] == "usual ways" else "")
+            within = f"at most {np.ceil(100 * self.bound[line] - 1e-6) / 100:g} times as far as the nearest"
+            return f"proved: {USUAL}, and {within} in any" if is_usual else f"proved: {within}"
+        return PROVED.get(said, "") + (f", and {USUAL}" if is_usual else "")
 
     def hurts(self, line: int) -> str:
         """Which numbers go a way that usually hurts, or that is not known: "usually hurts: deposit"; empty for none."""
-        line = position_of(line, len(self), "line")
-        contrary, unknown = self.contrary[line], self.unknown[line]
+        contrary, unknown = (part[position_of(line, len(self), "line")] for part in (self.contrary, self.unknown))
         said = zip(HURTS, (contrary & ~unknown, contrary & unknown, unknown & ~contrary), strict=True)
         return "; ".join(f"{words}: {self._name(line, flags)}" for words, flags in said if flags.any())
 
     def survives(self, line: int) -> str:
         """How likely a line holds in a model trained on other data: "83%", or that this was not measured."""
-        line = position_of(line, len(self), "line")
-        return "not measured" if np.isnan(self.survival[line]) else percent(self.survival[line])
+        survival = self.survival[position_of(line, len(self), "line")]
+        return "not measured" if np.isnan(survival) else percent(survival)
 
     def lasts(self, line: int) -> str:
-        """The same in full: "83% likely to last", "survival not measured"; empty where a line is no answer."""
-        if not self.reached[line]:
-            return ""
-        return "survival not measured" if np.isnan(self.survival[line]) else f"{self.survives(line)} likely to last"
+        """The same in full: "83% likely to last"; empty where a line is no answer, or this was not measured."""
+        return "" if np.isnan(self.survival[line]) else f"{self.survives(line)} likely to last"
 
     def code(self, line: int) -> str:
         """Python code that makes the changes of a line one by one, with the output before and after."""
         line = position_of(line, len(self), "line")
         number = "" if np.isnan(self.was[line]) else f"  # {self.was[line]:.4g}"
-        made = f"{row_code(self.columns, self.data[self.row[line]])}{number}"
-        return "\n".join(["import pandas as pd", "", made, *self.steps(line)])
+        made = "import pandas as pd", "", row_code(self.columns, self.data[self.row[line]]) + number
+        return "\n".join([*made, *self.steps(line)])
 
     def steps(self, line: int) -> list[str]:
         """Lines of code that make the changes of a line, in a frame ``row``, with the output after each."""
@@ -245,6 +240,11 @@ class Counterfactuals:
         ordered: list[int] = features[np.argsort(self.order[line, features], kind="stable")].tolist()
         return ordered
 
+    def moved_columns(self, line: int) -> list[int]:
+        """Places of the columns that change, in the order in which their changes work best; derived ones are last."""
+        moved = (at for feature in self.in_order(line) for at in self._list_moved(line, feature))
+        return [*moved, *self._list_derived(line)]
+
     def _list_derived(self, line: int) -> list[int]:
         """Columns that change although their features do not change by themselves."""
         changed = ~same(self.rows[line], self.data[self.row[line]])
@@ -264,8 +264,8 @@ class Counterfactuals:
 
     def _list_moved(self, line: int, feature: int) -> list[int]:
         """Columns of a feature that change."""
-        own, new = self.data[self.row[line]], self.rows[line]
-        return [at for at in sorted(self.features[feature]) if not same(own[at], new[at])]
+        changed = ~same(self.rows[line], self.data[self.row[line]])
+        return [at for at in sorted(self.features[feature]) if changed[at]]
 
     def _change(self, line: int, at: int) -> str:
         column, own = self.columns[at], self.data[self.row[line], at]

@@ -60,13 +60,13 @@ def _results(before: Validation, now: Validation) -> Iterator[Difference]:
         if one is None or other is None:
             yield Difference(name, "" if one is None else one.verdict, "" if other is None else other.verdict, True)
         elif one.verdict != other.verdict or not _is_same(one, other):
-            yield Difference(name, _said(one), _said(other), True)
+            is_same = one.verdict == other.verdict
+            first, second = (
+                check.shown if is_same else f"{check.verdict} {check.shown}".rstrip() for check in (one, other)
+            )
+            yield Difference(name, first, second, True)
     was, is_now = ({one.row: "; ".join(one.reasons) for one in found.cautions} for found in (before, now))
     yield from _mappings(was, is_now, "row ")
-
-
-def _said(check: Check) -> str:
-    return f"{check.verdict} {check.shown}".rstrip()
 
 
 def _is_same(one: Check, other: Check) -> bool:

@@ -47,13 +47,13 @@ def page(found: Validation) -> str:
     style = "\n".join(
         [*map(read_asset, STYLES), (files("xcid_lab.validation") / "page.css").read_text(encoding="utf-8")]
     )
-    model, reference = (found.settings.get(name, "").partition(",")[0] for name in ("model", "reference"))
+    model, reference = (found.settings.get(name, "").rpartition(", ")[0] for name in ("model", "reference"))
     failed = "".join(f"<li><b>{_text(check.name)}</b>: {_text(check.meaning)}</li>" for check in found.failed)
     return PAGE.format(
         policy=POLICY.format(style=fingerprint(style)),
         title=_text(TITLE),
         style=style,
-        subtitle=_text(f"{model} with {reference} of reference data; {found.n_rows} rows explained; {found.date}"),
+        subtitle=_text(f"{model}, {reference} of reference data; {found.n_rows:,} rows tried; {found.date}"),
         headline=_text(f"{headline(found)}."),
         failed=f"<ul>{failed}</ul>" if failed else "",
         checks="\n".join(map(_check, found.checks)),

@@ -146,7 +146,7 @@ def split(subject: _subjects.SubjectOptions, rows_at_most: int = ROWS) -> HeldOu
             call(features)
             model = _work.load_model(subject, train)
         text = f"{subject.model.name} with {len(known):,} reference rows"
-    text = f"{text}; {len(fit)} other rows are explained"
+    text = f"{text}; {len(fit)} other rows are held out"
     if passed_over:
         text += f" ({passed_over} passed over, with levels or missing cells that the {len(known):,} rows do not have)"
     target = None if subject.train is None else training.labels(tables.column_of(train, subject.lesson[0]))

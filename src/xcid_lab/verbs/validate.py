@@ -99,7 +99,7 @@ def _inputs(subject: SubjectOptions, n_refits: int, line: Progress) -> tuple[Exp
         return Explainer(parts.model, parts.train, refits=models, **known), parts.rows, parts.names
     model, background, rows = _work.read_inputs(subject, line.note, MOST_HELD_OUT)
     (chunk,) = rows.chunks(len(rows))
-    again = train_again(subject, model, background, n_refits) if n_refits else None
+    again = train_again(subject, model, background, n_refits, line.note) if n_refits else None
     return _work.make_explainer(subject, model, background, refits=again), chunk.frame, chunk.names
 
 

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from xcid.cli._subjects import MOST_SEED
 from xcid.cli._terminal import MODELS, Progress, keep_streams_apart, show
+from xcid.show.wording.names import count_in_words
 from xcid_lab.verbs.validate import FEWEST_REFITS, PATHS, validate_files
 
 if TYPE_CHECKING:
     from xcid.cli._subjects import SubjectOptions
+    from xcid_lab.validation import Validation
+    from xcid_lab.validation.differences import Difference
 
+CAUTION = "row "  # differences that are about one row
 MOST_REFITS = 1_000
 TEXTS, LISTS = ("target", "weights", "id", "rows", "train"), ("drop", "dates", "class_names")
 
@@ -45,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     """Validate again with the same effort and seed, and say what differs; 1 where more than versions does."""
     from xcid.errors import InvalidFile
     from xcid_lab.validation import find_differences, load
+    from xcid_lab.validation.words import headline
 
     before = load(options.record)
     if before.inputs is None:
@@ -56,15 +61,27 @@ def run(options: argparse.Namespace) -> int:
     moved = {name: getattr(options, name) for name in PATHS if getattr(options, name) is not None}
     subject = replace(subject, trust=options.trust, unsafe_pickle=options.unsafe_pickle, **moved)
     n_refits = _count_refits(before.inputs.get("refits"))
-    now = validate_files(subject, n_refits, Progress("checks", options.quiet), effort=before.effort)
+    now = validate_files(subject, n_refits, Progress("steps", options.quiet), effort=before.effort)
     differences = find_differences(before, now)
+    results = [one for one in differences if one.is_serious]
+    show(f"{_describe(results, before, now)}; {headline(now)} ({before.date}, run again on {now.date})")
     for one in differences:
         show(str(one))
-    results = [one for one in differences if one.is_serious]
-    many = "1 difference" if len(results) == 1 else f"{len(results)} differences"
-    same = many if results else "the same model, data and figures"
-    show(f"{same}: {len(now.checks)} checks of {before.date}, run again on {now.date}")
     return int(bool(results))
+
+
+def _describe(results: list[Difference], before: Validation, now: Validation) -> str:
+    """What is another, in words: what went in, how many verdicts, how many figures."""
+    verdicts = [{check.name: check.verdict for check in one.checks} for one in (before, now)]
+    checks = [one.what for one in results if any(one.what in known for known in verdicts)]
+    n_turned = sum(verdicts[0].get(name) != verdicts[1].get(name) for name in checks)
+    inputs = [one.what for one in results if one.what not in checks and not one.what.startswith(CAUTION)]
+    counts = {"verdict": n_turned, "figure": len(checks) - n_turned}
+    counts["caution"] = len(results) - len(checks) - len(inputs)
+    found = [f"another {what}" for what in inputs] + [
+        count_in_words(n, f"other {what}") for what, n in counts.items() if n
+    ]
+    return ", ".join(found) or "the same model, data and figures"
 
 
 def _count_refits(known: Any) -> int:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -24,24 +24,26 @@ from xcid.errors import InvalidData, InvalidFile, InvalidParameter
 from xcid.io.writers import replacing
 from xcid.outcomes.classes import OTHER_LABEL, are_probabilities
 from xcid.records import Explanation
+from xcid.records.arrays import MISSING
 from xcid.show import wording
-from xcid.show.reasons import Reasons
+from xcid.show.reasons import Reasons, Text
 from xcid.show.report.page import POLICY, fingerprint, read_asset
-from xcid.show.wording.names import clean, quote_value
+from xcid.show.wording.names import clean
 from xcid.whatif import Counterfactuals
-from xcid.whatif.record import ALREADY, Change
+from xcid.whatif.record import ALREADY, word_cell
 
 LANGUAGES = ("en", "de", "es")
 MOST_OPPOSED = 2  # values that spoke against the result: the reader asks about the others
 MOST_CHANGES = 3
 _NUMBER = re.compile(r"-?[\d,]*\.?\d+")
-_DIGEST = re.compile(r"(sha256 \w{12})\w+")
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T(.+))?")
+_DIGEST = re.compile(r"sha256 \w{12}")
 _LETTERS = 80  # of a name or a value
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The sentences of a language by their names, and how it writes numbers."""
+    """The sentences of a language by their names, and how it writes numbers and dates."""
 
     texts: Mapping[str, str]
 
@@ -54,9 +56,14 @@ class Words:
         signs = {ord(","): self.texts["thousands"], ord("."): self.texts["decimal"]}
         return text.translate(signs)
 
-    def cell(self, text: str, is_number: bool) -> str:
-        """A cell of a table: numbers as the language writes them, and anything else as it is."""
-        return self.number(text) if is_number and _NUMBER.fullmatch(text) else clean(text, _LETTERS)
+    def cell(self, text: str, levels: Sequence[object]) -> str:
+        """A cell of a column: numbers and dates as the language writes them, and levels as they are."""
+        if text == MISSING and text not in levels:
+            return self.texts["missing"]
+        if not levels and (date := _DATE.fullmatch(text)):
+            year, month, day, time = date.groups()
+            return " ".join(filter(None, (self.texts["date"].format(year=year, month=month, day=day), time)))
+        return self.number(text) if not levels and _NUMBER.fullmatch(text) else clean(text, _LETTERS)
 
     def share(self, share: float, digits: int = 2) -> str:
         """A probability in per cent; ``digits`` are those of the probability."""
@@ -70,10 +77,9 @@ class Words:
 
 def read_words(language: str | os.PathLike[str]) -> Words:
     """The sentences of a language, or of a JSON file that has the same names and places as ``letters/en.json``."""
-    own = read_language("en")
     if language in LANGUAGES:
         return Words(read_language(str(language)))
-    path = Path(language)
+    own, path = read_language("en"), Path(language)
     if path.suffix != ".json":
         known = ", ".join(map(repr, LANGUAGES))
         raise InvalidParameter(
@@ -123,8 +129,6 @@ def write_letters(
 ) -> None:
     """Write a letter for each row into one HTML file, a page each; ``search`` gives the counterfactuals of a piece."""
     reasons = Reasons() if reasons is None else reasons
-    if reasons.against is not None:
-        raise InvalidParameter("a letter says what spoke for the result and what against it: leave out against")
     letters = []
     for piece in filter(len, pieces):
         found = search(piece)
@@ -148,17 +152,21 @@ def _write_letter(one: Explanation, words: Words, reasons: Reasons, found: Count
     parts += [f"<h2>{words.say('result')}</h2>", *map(_paragraph, _say_result(one, words))]
     parts += [f"<h2>{words.say('why')}</h2>", *_list_reasons(one, words, reasons)]
     if found is not None:
-        parts += [f"<h2>{words.say('changes')}</h2>", *_list_changes(found, row, words)]
+        parts += _list_changes(found, row, words)
     parts += [f"<h2>{words.say('sure')}</h2>", *map(_paragraph, _say_how_sure(one, words, reasons, found, row))]
     return _wrap(parts, one, words)
 
 
 def _wrap(parts: list[str], one: Explanation, words: Words) -> str:
-    settings = one.details.settings or {}
-    model, reference = (_DIGEST.sub(r"\1…", settings.get(name, "?")) for name in ("model", "reference"))
-    known = {"model": clean(model, _LETTERS), "reference": clean(reference.rpartition(", ")[2], _LETTERS)}
+    known = {name: _find_digest((one.details.settings or {}).get(name, "?")) for name in ("model", "reference")}
     made = words.say("made", version=__version__, **known)
     return "\n".join(["<article>", *parts, f"<footer>{made}</footer>", "</article>", ""])
+
+
+def _find_digest(said: str) -> str:
+    """What a record calls a model or a table: the beginning of its digest, or else its name."""
+    digest = _DIGEST.search(said)
+    return f"{digest[0]}…" if digest else clean(said, _LETTERS)
 
 
 def _paragraph(text: str) -> str:
@@ -185,9 +193,9 @@ def _say_result(one: Explanation, words: Words) -> Iterator[str]:
 
 def _list_reasons(one: Explanation, words: Words, reasons: Reasons) -> Iterator[str]:
     """The values that spoke for the result, and some that spoke against it."""
-    any_listed = False
+    any_listed, said = False, _word_values(one, reasons, words)
     for name, chosen in _name_sides(one, reasons):
-        texts = list(_find_texts(one, chosen, words))
+        texts = list(_find_texts(one, replace(chosen, texts=said), words))
         if texts:
             yield _paragraph(words.say(name))
             yield f"<ol>{''.join(f'<li>{text}</li>' for text in texts)}</ol>"
@@ -202,18 +210,27 @@ def _name_sides(one: Explanation, reasons: Reasons) -> list[tuple[str, Reasons]]
         sides = ("raises", "lower", reasons.k), ("lowers", "higher", reasons.k)
         return [(name, replace(reasons, against=against, k=k)) for name, against, k in sides]
     predicted, _ = wording.find_prediction(one.outputs[0], one.output_names)
-    return [("supports", reasons), ("opposes", replace(reasons, against=predicted, k=MOST_OPPOSED))]
+    supports, opposes = replace(reasons, against=None), replace(reasons, against=predicted, k=MOST_OPPOSED)
+    return [("supports", supports), ("opposes", opposes)]
+
+
+def _word_values(one: Explanation, reasons: Reasons, words: Words) -> dict[str, Text]:
+    """What is said of each feature: its text where it worked the way that this is written for, else name and value."""
+    said: dict[str, Text] = {name: f"{name}: {{value}}" for name in one.feature_names}
+    if reasons.texts:
+        asked, signs = reasons.turn_signs(one)
+        fits = np.flatnonzero(signs[0] * asked.values[0] > 0).tolist()
+        said |= {name: reasons.texts[name] for name in (one.feature_names[at] for at in fits) if name in reasons.texts}
+    for name, made_of in zip(one.feature_names, one.details.features, strict=True):
+        cells = ((at, one.details.cell(one.data[0, at], at)) for at in sorted(made_of))
+        text, value = said[name], ", ".join(words.cell(cell, one.details.levels[at]) for at, cell in cells)
+        said[name] = text.replace("{value}", value) if isinstance(text, str) else text
+    return said
 
 
 def _find_texts(one: Explanation, reasons: Reasons, words: Words) -> Iterator[str]:
     """The texts of reasons, the strongest first, with what cannot be changed."""
-    said = {name: f"{name}: {{value}}" for name in one.feature_names} | dict(reasons.texts)
-    for at, name in enumerate(one.feature_names):
-        text, made_of = said[name], one.details.features[at]
-        is_number = not any(one.details.levels[column] or one.details.units[column] for column in made_of)
-        if isinstance(text, str):
-            said[name] = text.replace("{value}", words.cell(quote_value(one, at), is_number))
-    columns = replace(reasons, texts=said).columns(one)
+    columns = reasons.columns(one)
     rank = columns["reason_rank"]
     for at in sorted(np.flatnonzero(rank).tolist(), key=lambda at: int(rank[at])):
         fixed = f" ({words.say('fixed')})" if one.feature_status[0, at] == "frozen" else ""
@@ -221,12 +238,14 @@ def _find_texts(one: Explanation, reasons: Reasons, words: Words) -> Iterator[st
 
 
 def _list_changes(found: Counterfactuals, row: int, words: Words) -> Iterator[str]:
-    """What would change the result, or that nothing does."""
+    """What would change the result, or that nothing does, below a heading."""
     lines = np.flatnonzero(found.row == row).tolist()
     reached = [line for line in lines if found.reached[line]]
     if any(found.kind[line] == ALREADY for line in lines):
-        yield _paragraph(words.say("wanted_already"))
-    elif reached:
+        yield f"<h2>{words.say('wanted')}</h2>{_paragraph(words.say('wanted_already'))}"
+        return
+    yield f"<h2>{words.say('changes')}</h2>"
+    if reached:
         yield _paragraph(words.say("reached"))
         yield f"<ul>{''.join(f'<li>{_word_change(found, line, words)}</li>' for line in reached[:MOST_CHANGES])}</ul>"
         yield _paragraph(words.say("world"))
@@ -237,9 +256,7 @@ def _list_changes(found: Counterfactuals, row: int, words: Words) -> Iterator[st
 
 def _word_change(found: Counterfactuals, line: int, words: Words) -> str:
     """The changes of a line, and what the model would then say."""
-    numbers = {column.name for column in found.columns if not column.levels and not column.unit}
-    made = (*found.changes(line), *found.derived(line))
-    changes = words.join([_word_one(change, words, change.feature in numbers) for change in made])
+    changes = words.join([_word_one(found, line, at, words) for at in found.moved_columns(line)])
     was, output = float(found.was[line]), float(found.output[line])
     if found.is_number(line):
         ends = {"output": words.number(format_number(output)), "was": words.number(format_number(was))}
@@ -251,9 +268,11 @@ def _word_change(found: Counterfactuals, line: int, words: Words) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _word_one(change: Change, words: Words, is_number: bool) -> str:
-    before, after = words.cell(change.before, is_number), words.cell(change.after, is_number)
-    return words.texts["one_change"].format(feature=clean(change.feature, _LETTERS), before=before, after=after)
+def _word_one(found: Counterfactuals, line: int, at: int, words: Words) -> str:
+    """The change of a column: "1,5 statt 3 bei „debt“"."""
+    column, codes = found.columns[at], (found.data[found.row[line], at], found.rows[line, at])
+    before, after = (words.cell(word_cell(column, code), tuple(map(str, column.levels))) for code in codes)
+    return words.texts["one_change"].format(feature=clean(column.name, _LETTERS), before=before, after=after)
 
 
 def _say_how_sure(
@@ -261,7 +280,7 @@ def _say_how_sure(
 ) -> Iterator[str]:
     """What was counted out, what was estimated, and what another training would say."""
     is_exact = one.exact is not None and bool(one.exact[0])
-    count = words.number(f"{int(one.n_evaluations[0]):,}")
+    count = words.number(format_number(float(one.n_evaluations[0])))
     yield words.say("exact") if is_exact else words.say("sampled", count=count)
     shares = list(_find_shares(one, reasons))
     if shares:

@@ -290,7 +290,7 @@ def collect_phrases(explanation: Explanation, values: Values) -> dict[str, Any]:
         "limits": wording.name_limits(explanation),
         "importance": words.explain_importance(explanation, values.number),
         "unit": "shares of the largest" if hides_unit(explanation, values) else wording.name_unit(explanation),
-        "sum": words.SUM,
+        "sum": words.word_sum(explanation),
         "hangs": words.list_hangs(explanation, values.number),
     }
     asked = clean(explanation.details.ask(explanation.output_names, values.number), 200)

@@ -16,7 +16,7 @@ from xcid.show.wording.names import is_odds
 
 IMPORTANCE = "importance: how much the decision hangs on the feature, from 0 to 1 (CID's measure)"
 ALONE = "alone: of {tried} that were tried, the share with which, nothing else changed, {it}"
-SUM = "{exact}contributions in {unit}: from {start} on average over the reference data to {end} {here}"
+SUM = "{exact}contributions in {unit}: from {start} on average over {whom} to {end} {here}"
 BANZHAF = "Banzhaf values (others kept by halves), made to add up: too few samples for so many features"
 BARS = "bars, and the order: mean size, which is the mean absolute contribution"
 MOST_SENTENCES = 3
@@ -53,7 +53,13 @@ def explain_sum(one: Explanation, write: Callable[[float], str] = format_number)
     if not ends:
         return ""
     here, exact = "here" if one.n_rows is None else "on average here", "exact " if wording.is_exact(one) else ""
-    return SUM.format(exact=exact, unit=wording.name_unit(one), start=ends[0], end=ends[1], here=here)
+    return word_sum(one).format(exact=exact, unit=wording.name_unit(one), start=ends[0], end=ends[1], here=here)
+
+
+def word_sum(explanation: Explanation) -> str:
+    """The sentence about a sum with its places; it says which rows the average is over."""
+    whom = (explanation.details.settings or {}).get("compared", "the reference data").partition(":")[0]
+    return SUM.replace("{whom}", whom)
 
 
 def list_ends(one: Explanation, write: Callable[[float], str] = format_number) -> list[str]:

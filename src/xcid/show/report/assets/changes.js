@@ -14,6 +14,7 @@
     impossible: "No change within the rules gets there: that is proved.",
     "already there": "The row has the wanted output already.",
     lost: "The samples behind this row are not in the file.",
+    unmeasured: " How likely they last after another training was not measured.",
     failed: "The model failed on rows that the search tried.",
   };
 
@@ -27,7 +28,7 @@
 
   function showChanges(found, options) {
     const real = (found || []).filter((one) => one.changes.length);
-    at("changes-intro").textContent = introOf(found, options.verb) + (real.length && real[0].kind === "not reached" ? ` This is the best that was found${real[0].impossible ? "" : "; there may be better"}.` : "");
+    at("changes-intro").textContent = introOf(found, options.verb) + (real.length && real[0].kind === "not reached" ? ` This is the best that was found${real[0].impossible ? "" : "; there may be better"}.` : real.length && real.every((one) => one.kind && !one.survival) ? INTROS.unmeasured : "");
     at("changes").replaceChildren(...real.map((one, number) => counterfactual(one, number, options)));
     at("changes-means").hidden = !real.some(hasShares);
   }
@@ -43,7 +44,8 @@
   }
 
   const isProbability = ({ about, was, output }) => Boolean(about) && [was, output].every((value) => value >= 0 && value <= 1);
-  const written = (value, one) => (isProbability(one) ? probability(value, one.digits || 2) : plain(value));
+  const HALF = " (exactly half)";
+  const written = (value, one) => (isProbability(one) ? probability(value, one.digits || 2) + (value === 0.5 ? HALF : "") : plain(value));
   const hasOutput = (one) => Number.isFinite(one.was) && Number.isFinite(one.output);
   const hasShares = (one) => hasOutput(one) && one.changes.some((change) => Number.isFinite(change[3]));
 
@@ -55,7 +57,7 @@
   /* The output before and after. */
   function moved(one) {
     if (!hasOutput(one)) return null;
-    return element("span", { class: "moved" }, element("bdi", null, one.about || "output"), ` ${written(one.was, one)} → `, element("b", null, written(one.output, one)));
+    return element("span", { class: "moved" }, element("bdi", null, one.about || "output"), ` ${written(one.was, one)} → `, element("b", null, written(one.output, one).replace(HALF, one.kind === "not reached" ? HALF : " (exactly half, which is enough)")));
   }
 
   function head(one, options) {
@@ -65,10 +67,13 @@
     return element("thead", null, element("tr", null, ...cells));
   }
 
+  /* A date is not broken at its hyphens. */
+  const cell = (text) => element("bdi", { class: /^\d{4}-\d\d-\d\d$/.test(text) && "date" }, text);
+
   function line(change, one, options) {
     const [name, from, to, share, then] = change;
     const cells = [element("th", { scope: "row", class: "feature" }, element("bdi", null, ...breakable(name)))];
-    if (!options.hidden) cells.push(element("td", { class: "from" }, element("bdi", null, from)), element("td", { class: "to" }, element("bdi", null, to)));
+    if (!options.hidden) cells.push(element("td", { class: "from" }, cell(from)), element("td", { class: "to" }, cell(to)));
     if (hasShares(one)) cells.push(element("td", { class: "adds" }, added(share, one)), element("td", { class: "then" }, Number.isFinite(then) ? written(then, one) : ""));
     if (options.tools) cells.push(element("td", { class: "tools" }, ...options.tools(change, one)));
     return element("tr", null, ...cells);

@@ -100,7 +100,7 @@
       const button = element("button", { type: "button" }, text);
       button.addEventListener("click", () => sortOverview(key));
       const state = chosen.sort !== key ? "none" : chosen.rising ? "ascending" : "descending";
-      return element("th", { scope: "col", "aria-sort": state }, button);
+      return element("th", { scope: "col", class: key, "aria-sort": state }, button);
     });
     at("overview").replaceChildren(element("thead", null, element("tr", null, ...heads)), element("tbody", null, ...shown.map((key) => overviewLine(key, largest))));
     showMore(at("more-overview"), order.length, chosen.allOverview, SHOWN);
@@ -120,7 +120,7 @@
       d1: () => [fixed(times(d1[key], 0.01), 2)],
       alone: () => [alone[key] === null ? "–" : whole(alone[key] / 100)],
     };
-    return element("tr", null, element("td", { class: "feature" }, button), ...COLUMNS.slice(1).map(([name]) => element("td", null, ...cells[name]())));
+    return element("tr", null, element("td", { class: "feature" }, button), ...COLUMNS.slice(1).map(([name]) => element("td", { class: name }, ...cells[name]())));
   }
 
   function limits(key) {
