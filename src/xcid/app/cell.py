@@ -19,7 +19,7 @@ OF_SCREEN = re.compile(r"@media (?=\((?:min|max)-width)")  # of a page; in a not
 
 
 def widget(session: Session) -> Any:
-    """Show the pages of a session in a cell of a notebook: Jupyter, VS Code or marimo.
+    """Show the pages of a session in a cell of a notebook, such as JupyterLab or marimo.
 
     Gives a widget of ``anywidget``; the kernel answers it, without a server.
     """

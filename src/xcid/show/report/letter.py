@@ -53,8 +53,7 @@ class Words:
 
     def number(self, text: str) -> str:
         """A number that is written as in English."""
-        signs = {ord(","): self.texts["thousands"], ord("."): self.texts["decimal"]}
-        return text.translate(signs)
+        return text.translate({ord(","): self.texts["thousands"], ord("."): self.texts["decimal"]})
 
     def cell(self, text: str, levels: Sequence[object]) -> str:
         """A cell of a column: numbers and dates as the language writes them, and levels as they are."""

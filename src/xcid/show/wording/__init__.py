@@ -1,8 +1,7 @@
 """How an explanation is worded wherever it is shown: terminal, notebooks, plots, reports, the app.
 
-What the model predicts, what a score means and what it is worth is worded here and nowhere else; ``rows.py`` has the
-table of a row, its sum and its evidence, ``names.py`` formats names and numbers, ``differences.py`` words comparisons,
-and ``colours.py`` has the colours.
+What the model predicts, what a score means and what it is worth is worded here; ``rows.py`` has the table of a row, its
+sum and its evidence, ``names.py`` formats names and numbers, ``differences.py`` words comparisons.
 """
 
 from __future__ import annotations
@@ -120,10 +119,7 @@ def _like(explanation: Explanation, value: float) -> float | Array:
 
 
 def name_unit(found: Explanation | Interactions) -> str:
-    """What contributions are measured in: "log odds of diabetes", "probability of class 1", "the output", "price".
-
-    Those of features that are no Shapley values are called by their name.
-    """
+    """What contributions are measured in: "log odds of diabetes", "probability of class 1", "the output", "price"."""
     estimand = getattr(found, "estimand", "Shapley")
     kind = "" if estimand == "Shapley" else f", as {estimand} values"
     if found.scale in (D1, "number"):
@@ -264,8 +260,8 @@ def _say_what(one: Explanation) -> tuple[tuple[str, str], str]:
     """The verbs for contributions above and below 0, and their object."""
     if is_odds(one.scale):
         return ("multiplies", "divides"), f"the odds of {name_whom(one)}"
-    number = one.scale == "number"
-    return ("raises", "lowers"), _name_output(one) if number else f"the probability of {name_whom(one)}"
+    is_number = one.scale == "number"
+    return ("raises", "lowers"), _name_output(one) if is_number else f"the probability of {name_whom(one)}"
 
 
 def _name_output(one: Explanation | Interactions) -> str:
