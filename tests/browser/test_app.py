@@ -362,8 +362,7 @@ def test_a_table_of_changes(page, table):
         assert moved == format_outputs(due, line).replace("->", "→")
         assert [change[:3] for change in changes] == [change[:3] for change in due.changes(line)]
         assert [change[4] for change in changes] == [
-            due.word_output(line, change.output) + " (exactly half)" * (change.output == 0.5)
-            for change in due.changes(line)
+            "½" if change.output == 0.5 else due.word_output(line, change.output) for change in due.changes(line)
         ]
         assert sum(float(change[3].replace("−", "-")) for change in changes) == pytest.approx(
             due.output[line] - due.was[line], abs=0.02

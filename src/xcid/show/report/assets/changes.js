@@ -44,8 +44,8 @@
   }
 
   const isProbability = ({ about, was, output }) => Boolean(about) && [was, output].every((value) => value >= 0 && value <= 1);
-  const HALF = " (exactly half)";
-  const written = (value, one) => (isProbability(one) ? probability(value, one.digits || 2) + (value === 0.5 ? HALF : "") : plain(value));
+  const isHalf = (value, one) => value === 0.5 && isProbability(one);
+  const written = (value, one) => (isProbability(one) ? probability(value, one.digits || 2) : plain(value));
   const hasOutput = (one) => Number.isFinite(one.was) && Number.isFinite(one.output);
   const hasShares = (one) => hasOutput(one) && one.changes.some((change) => Number.isFinite(change[3]));
 
@@ -57,7 +57,9 @@
   /* The output before and after. */
   function moved(one) {
     if (!hasOutput(one)) return null;
-    return element("span", { class: "moved" }, element("bdi", null, one.about || "output"), ` ${written(one.was, one)} → `, element("b", null, written(one.output, one).replace(HALF, one.kind === "not reached" ? HALF : " (exactly half, which is enough)")));
+    const before = written(one.was, one) + (isHalf(one.was, one) ? " (exactly half)" : "");
+    const enough = one.kind === "not reached" ? " (exactly half)" : " (exactly half, which is enough)";
+    return element("span", { class: "moved" }, element("bdi", null, one.about || "output"), ` ${before} → `, element("b", null, written(one.output, one) + (isHalf(one.output, one) ? enough : "")));
   }
 
   function head(one, options) {
@@ -74,7 +76,7 @@
     const [name, from, to, share, then] = change;
     const cells = [element("th", { scope: "row", class: "feature" }, element("bdi", null, ...breakable(name)))];
     if (!options.hidden) cells.push(element("td", { class: "from" }, cell(from)), element("td", { class: "to" }, cell(to)));
-    if (hasShares(one)) cells.push(element("td", { class: "adds" }, added(share, one)), element("td", { class: "then" }, Number.isFinite(then) ? written(then, one) : ""));
+    if (hasShares(one)) cells.push(element("td", { class: "adds" }, added(share, one)), element("td", { class: "then" }, Number.isFinite(then) ? (isHalf(then, one) ? "½" : written(then, one)) : ""));
     if (options.tools) cells.push(element("td", { class: "tools" }, ...options.tools(change, one)));
     return element("tr", null, ...cells);
   }
