@@ -578,3 +578,21 @@ def test_refits_need_a_target(command, csv):
     status, _, err = command("explain", "--reference", csv, "--model", "model.skops", "--refits", "4")
     assert status == 2
     assert "--refits needs --target" in err
+
+
+def test_signs_are_about_the_class_that_is_named(command, options, csv, tmp_path, approved):
+    out = tmp_path / "scores.csv"
+    due = expected(csv, slice(2, 7))
+    names = due.output_names
+    for name in names:
+        status, _, _ = command(*options, "--rows", "2:7", "--towards", name, "--out", out)
+        assert status == 0
+        assert np.allclose(pd.read_csv(out)["value"], due.towards(name).values.ravel(), atol=1e-9)
+    assert np.allclose(due.towards(names[0]).values, -due.values)
+    status, _, err = command(*options, "--rows", "2:7", "--towards", "nobody")
+    assert status == 2
+    approved(err.splitlines()[-1])
+    for clash in (["--method", "cid"], ["--run", tmp_path / "run", "--out", out]):
+        status, _, err = command(*options, "--towards", names[0], *clash)
+        assert status == 2
+        assert "--towards turns signs" in err

@@ -38,6 +38,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--only", choices=("contributions",),
         help="the first question alone, without importance; where the model is read exactly, nothing is perturbed",
     )  # fmt: skip
+    parser.add_argument(
+        "--towards", metavar="CLASS",
+        help="what signs are about (default: the second of two classes, of several each row's predicted one)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="the same lines as JSON on stdout, in place of bars")
     _refits.add_limits(parser)
     _wanted.add_reasons(parser, "reasons as columns beside the scores, and under the bars")
@@ -63,6 +67,8 @@ def _check_and_run(parser: argparse.ArgumentParser, options: argparse.Namespace)
     _refits.check_refits(options, parser)
     if options.only is not None and options.cid is not None:
         parser.error("--method cid gives importance alone: leave out --only contributions")
+    if options.towards is not None and (options.cid is not None or options.folder is not None):
+        parser.error("--towards turns signs: leave out --method cid, which has none, and --run, which keeps them")
     if options.reasons is not None and options.out is not None and _is_archive(options.out):
         parser.error(
             f"--reasons are columns of a table, which a {options.out.suffix} file is not: give --out another extension"
@@ -80,6 +86,7 @@ def run(options: argparse.Namespace) -> None:
     from xcid.cli import _runs
     from xcid.io import writers
     from xcid.io.writers import FORMATS
+    from xcid.outcomes.classes import column_of
 
     subject, line, wanted = options.subject, _terminal.Progress("rows", options.quiet), options.reasons
     reasons = None if wanted is None else wanted.read()
@@ -97,13 +104,18 @@ def run(options: argparse.Namespace) -> None:
         subject, line.note, most, lambda found: _wanted.check_reasons(wanted, _work.output_names(subject, found))
     )
     limits = _refits.limit_settings(options.limits, options.refits.make(subject, model, background, line.note))
-    settings = _wanted.evidence_settings(wanted) | limits
+    kept = _wanted.evidence_settings if options.towards is None else _wanted.compare_settings  # turned by samples
+    settings = kept(wanted) | limits
     explainer = _work.make_explainer(subject, model, background, options.cid, options.only, note=line.note, **settings)
     _wanted.check_reasons(wanted, explainer.subject.output_names)
     if reasons is not None:
         reasons.check(explainer.subject.features.names, explainer.subject.output_names)
     size = ROWS_AT_A_TIME if len(rows) < MANY_ROWS else ROWS_OF_A_CHUNK
     found = _work.explain_pieces(explainer, rows, subject.seed, size, options.workers, line)
+    if options.towards is not None:
+        if len(explainer.subject.output_names) > 1:
+            column_of(options.towards, explainer.subject.output_names)  # says what is wrong before a row is explained
+        found = (piece.towards(options.towards) for piece in found)
     _write(options, found, len(rows), reasons)
 
 
