@@ -135,7 +135,7 @@ def test_the_table_for_a_paper_has_the_figures(command, options, tmp_path):
             due = figures.loc[(name, method)]
             digits = 3 if abs(due["mean"]) < 10 else 1 if abs(due["mean"]) < 1000 else 0
             assert (mean, margin) == pytest.approx((due["mean"], due["margin"]), abs=0.51 * 10**-digits)
-    assert r"2 classes of \textquotesingle{}y\textquotesingle{}; 4 other rows are explained." in text
+    assert r"2 classes of \textquotesingle{}y\textquotesingle{}; 4 other rows are held out" in text
     assert "each of them the mean of seeds 0, 1." in text
 
 

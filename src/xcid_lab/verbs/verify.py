@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from xcid.cli._subjects import MOST_SEED
 from xcid.cli._terminal import MODELS, Progress, keep_streams_apart, show
-from xcid.show.wording.names import count_in_words
 from xcid_lab.verbs.validate import FEWEST_REFITS, PATHS, validate_files
 
 if TYPE_CHECKING:
@@ -72,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _describe(results: list[Difference], before: Validation, now: Validation) -> str:
     """What is another, in words: what went in, how many verdicts, how many figures."""
+    from xcid.show.wording.names import count_in_words
+
     verdicts = [{check.name: check.verdict for check in one.checks} for one in (before, now)]
     checks = [one.what for one in results if any(one.what in known for known in verdicts)]
     n_turned = sum(verdicts[0].get(name) != verdicts[1].get(name) for name in checks)
