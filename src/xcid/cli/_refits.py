@@ -54,7 +54,7 @@ def train_again(
     from xcid.io import tables, training
     from xcid.models.refits import refits
 
-    note(f"training the model again {n_refits} times, which takes about as long as training it so often")
+    note(f"training the model again {n_refits} times")
     target = training.labels(tables.column_of(background.table, subject.lesson[0]))
     return refits(model, background.features, target, n_refits, seed=subject.seed, progress=silent)
 
