@@ -192,7 +192,7 @@ class TestFields:
     def test_what_is_no_number_says_so_beside_the_field(self, page):
         before, own = page.edition, page.control("glucose", ".exact").get_attribute("value")
         field = page.type_into("glucose", "abc")
-        assert page.beside("glucose") == (f"“abc” is no number; {own} still counts.", "true")
+        assert page.beside("glucose") == (f"“abc” is not a number; {own} still counts.", "true")
         field.send_keys(Keys.CONTROL, "a")
         field.send_keys(Keys.BACK)
         assert page.beside("glucose") == (f"Empty; {own} still counts.", "true")

@@ -2,7 +2,7 @@
 /*
  * What people type as a number, and what a field says beside itself.
  *
- * xcid.readNumber(text, whole)  {value}, or {problem} in words: what is no number, could be two, or is none of the `whole` that are wanted
+ * xcid.readNumber(text, whole)  {value}, or {problem} in words: what is not a number, could be two, or is none of the `whole` that are wanted
  * xcid.makeLine(field, id)      {node, tell(problem, note)}: a line for beside the field; with a problem the field is invalid
  * xcid.noteRange(feature, cell) what to know of a cell that the reference data do not reach, or ""
  */
@@ -24,7 +24,7 @@
     if (GROUPED_BY_POINTS.test(text)) readings.push(text.replaceAll(".", ""));
     const [value, other] = readings.map(Number);
     if (other !== undefined) return { problem: `“${typed.trim()}” can be ${value} or ${other}: write one of these` };
-    if (!Number.isFinite(value)) return { problem: `“${typed.trim()}” is no number` };
+    if (!Number.isFinite(value)) return { problem: `“${typed.trim()}” is not a number` };
     return whole && !Number.isInteger(value) ? { problem: `${value} is no whole number` } : { value };
   }
 
