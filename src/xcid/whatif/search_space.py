@@ -261,7 +261,7 @@ def find_lattice(subject: Subject, single: Integers) -> tuple[Array, Array]:
 def find_divisors(space: FeatureSpace) -> Array:
     """(f,) the largest number of units that all values of each number are multiples of: 500 where loans are written so.
 
-    A value that stands apart is no number, and does not count.
+    A value that stands for something missing does not count.
     """
     found = np.ones(len(space.columns))
     for at in np.flatnonzero(~space.discrete & (space.resolution > 0)).tolist():
